@@ -1,0 +1,30 @@
+# Every option of the build, in one place.
+option(SDTUNE_APP "Build the command line program" ON)
+option(SDTUNE_IMAGE "Read and write pictures (needs OpenCV, libjpeg, libexif)" ON)
+option(SDTUNE_PYTHON "Build the Python module (needs pybind11)" ON)
+option(SDTUNE_TESTS "Build the C++ tests (needs GoogleTest)" ON)
+option(SDTUNE_CUDA "Build the CUDA kernels and the NCCL backend (needs nvcc; no GPU)" OFF)
+option(SDTUNE_PCH "Precompile the LibTorch headers; OFF shows missing includes" ON)
+set(SDTUNE_SANITIZE "" CACHE STRING "Sanitizers, for example address,undefined or thread")
+set(SDTUNE_CUDA_ARCHITECTURES "90" CACHE STRING
+    "GPU architectures; 'release' stands for every one this LibTorch supports, plus PTX")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(SDTUNE_CCACHE ccache)
+if(SDTUNE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # The sloppiness is what ccache's manual asks for with a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${SDTUNE_CCACHE})
+endif()
+find_program(SDTUNE_LLD ld.lld)
+if(SDTUNE_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()

@@ -1,0 +1,62 @@
+# sdtune_library(NAME [TORCH] SOURCES ... DEPENDS ...): a static library of one folder, with our warnings as errors.
+# sdtune_test(NAME SOURCES ... DEPENDS ...): one GoogleTest program, registered with ctest.
+
+add_library(sdtune_flags INTERFACE)
+target_compile_options(sdtune_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Werror -Wno-unknown-pragmas>)
+target_include_directories(sdtune_flags INTERFACE "${PROJECT_SOURCE_DIR}")
+if(SDTUNE_SANITIZE)
+  target_compile_options(sdtune_flags INTERFACE -fsanitize=${SDTUNE_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(sdtune_flags INTERFACE -fsanitize=${SDTUNE_SANITIZE})
+endif()
+
+# One precompiled header for everything that includes LibTorch: 3 seconds a file instead of 10.
+if(SDTUNE_PCH)
+  file(WRITE "${CMAKE_BINARY_DIR}/pch/sdtune_pch.cpp.in" "")
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/pch/sdtune_pch.cpp" CONTENT "// Carries the precompiled header.\n")
+  add_library(sdtune_pch OBJECT "${CMAKE_BINARY_DIR}/pch/sdtune_pch.cpp")
+  target_link_libraries(sdtune_pch PRIVATE sdtune_flags libtorch)
+  target_precompile_headers(sdtune_pch PRIVATE <torch/types.h> <torch/nn/module.h> <torch/nn/cloneable.h>
+    <torch/nn/pimpl.h> <torch/csrc/autograd/custom_function.h> <algorithm> <array> <cmath> <cstdint> <filesystem>
+    <functional> <map> <memory> <optional> <span> <string> <string_view> <unordered_map> <utility> <variant> <vector>)
+endif()
+
+function(sdtune_setup_target name)
+  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;DEPENDS" ${ARGN})
+  target_link_libraries(${name} PRIVATE sdtune_flags)
+  if(ARG_DEPENDS)
+    target_link_libraries(${name} PUBLIC ${ARG_DEPENDS})
+  endif()
+  if(ARG_TORCH)
+    target_link_libraries(${name} PUBLIC libtorch)
+    if(SDTUNE_PCH)
+      target_precompile_headers(${name} REUSE_FROM sdtune_pch)
+    endif()
+  endif()
+endfunction()
+
+function(sdtune_library name)
+  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  sdtune_setup_target(${name} ${ARGN})
+endfunction()
+
+function(sdtune_test name)
+  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  sdtune_setup_target(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+endfunction()
+
+# sdtune_folder(NAME [TORCH] DEPENDS ...): a library of every .cpp in the calling folder's subfolder NAME (without "sdtune_").
+function(sdtune_folder folder)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp")
+  if(sources)
+    sdtune_library(sdtune_${folder} SOURCES ${sources} ${ARGN})
+  else()
+    cmake_parse_arguments(ARG "TORCH" "" "DEPENDS" ${ARGN})
+    add_library(sdtune_${folder} INTERFACE)
+    target_link_libraries(sdtune_${folder} INTERFACE ${ARG_DEPENDS})
+  endif()
+endfunction()

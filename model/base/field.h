@@ -1,0 +1,60 @@
+// One declaration of each option. An options struct lists its fields once, in fields(); YAML, command line flags, --help,
+// Python, config.yaml of a run and docs/reference.md are all made from that list.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace sdtune {
+
+// What is known of an option besides its value.
+struct FieldInfo {
+  std::string name;                    // snake_case, diffusers' name where it has one
+  std::string help;                    // one sentence
+  std::string group = "";              // heading in --help and the reference
+  std::string unit = "";               // "steps", "px", "" for none
+  std::optional<double> min = {};      // inclusive, unless exclusive_min
+  std::optional<double> max = {};      // inclusive
+  bool exclusive_min = false;          // the value must be above min
+  std::vector<std::string> choices = {};  // allowed strings; empty = any
+  std::vector<std::string> aliases = {};  // other accepted names
+  std::string placeholder = "";        // what --help shows for the value: DIR, TEXT, ...
+};
+
+// Where the value lives. std::optional means "unset unless given".
+using FieldPointer = std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*,
+                                  std::optional<bool>*, std::optional<std::int64_t>*, std::optional<double>*,
+                                  std::optional<std::string>*>;
+
+struct Field {
+  FieldInfo info;
+  FieldPointer value;
+};
+
+using FieldList = std::vector<Field>;
+
+// Sets a field from text (a flag's value, or a YAML or JSON scalar's text). Throws ConfigError naming `where` when the
+// text is not of the field's type, is NaN or infinite, is out of range, or is not among its choices. An optional field
+// takes "none" (and "null", "~") as unset. A bool takes true/false/yes/no/on/off/1/0.
+void set_field(const Field& field, const std::string& text, const std::string& where);
+
+// The value as it is written in YAML: quoted when a string needs it, "null" for an unset optional.
+std::string field_text(const Field& field);
+
+// "int", "float", "bool", "string", "list of strings"; for help and the reference.
+std::string field_type(const Field& field);
+
+// "0 < x <= 1", "one of a, b", "" : the allowed values in words.
+std::string field_range(const Field& field);
+
+// The field of that name or alias ('-' and '_' are the same), or nullptr.
+const Field* find_field(const FieldList& fields, const std::string& name);
+
+// The known name with the smallest edit distance to `name`, or "" when none is near (distance <= 1/3 of the length, and
+// at least 2).
+std::string nearest_name(const std::string& name, const std::vector<std::string>& known);
+
+}  // namespace sdtune
