@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Sets this machine up, builds sdtune and installs it into .venv. Run it again at any time: what is done is not done twice.
+#
+#   scripts/setup.sh             packages, .venv, build, install
+#   scripts/setup.sh --tools     packages and .venv only
+#
+# Environment: SDTUNE_CUDA=ON|OFF   build the CUDA kernels (default: ON where nvcc or a GPU is found, else OFF)
+#              SDTUNE_JOBS=N        parallel compilations (default: the number of cores)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf 'setup: %s\n' "$*"; }
+die() { printf 'setup: error: %s\n' "$*" >&2; exit 2; }
+
+install_packages() {
+  command -v dpkg-query >/dev/null || die "this script installs Debian or Ubuntu packages; on another system install what scripts/apt-packages.txt lists, then run it with SDTUNE_SKIP_APT=1"
+  local missing=()
+  while read -r package; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+  done < <(grep -v '^#' scripts/apt-packages.txt)
+  [ ${#missing[@]} -eq 0 ] && return
+  local sudo=""
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || die "these packages are missing and need root: ${missing[*]}"
+    sudo="sudo"
+  fi
+  say "installing ${#missing[@]} system packages"
+  $sudo apt-get update -qq
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+find_cuda() {
+  if [ -z "${SDTUNE_CUDA:-}" ]; then
+    if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || [ -e /dev/nvidiactl ]; then SDTUNE_CUDA=ON; else SDTUNE_CUDA=OFF; fi
+  fi
+}
+
+make_venv() {
+  [ -x .venv/bin/python ] || { say "making .venv"; python3 -m venv .venv; }
+  local files=(requirements/build.txt requirements/test.txt)
+  if [ "$SDTUNE_CUDA" = ON ] && ! command -v nvcc >/dev/null && [ ! -x /usr/local/cuda/bin/nvcc ]; then files+=(requirements/cuda.txt); fi
+  local stamp
+  stamp=$(cat "${files[@]}" | sha256sum)
+  if [ "$(cat .venv/sdtune-requirements 2>/dev/null)" != "$stamp" ]; then
+    say "installing Python packages (LibTorch and the oracle; about 5 GB)"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check $(printf -- '-r %s ' "${files[@]}")
+    printf '%s' "$stamp" >.venv/sdtune-requirements
+  fi
+}
+
+build() {
+  export PATH="$PWD/.venv/bin:$PATH"
+  say "building (SDTUNE_CUDA=$SDTUNE_CUDA)"
+  cmake -S . -B build -G Ninja -DPython_EXECUTABLE="$PWD/.venv/bin/python" -DSDTUNE_CUDA="$SDTUNE_CUDA" \
+    -DCMAKE_INSTALL_PREFIX="$PWD/.venv" >build-configure.log || { cat build-configure.log; exit 1; }
+  rm -f build-configure.log
+  ninja -C build -j "${SDTUNE_JOBS:-$(nproc)}" --quiet
+  cmake --install build >/dev/null
+  say "done: .venv/bin/sdtune, and 'import sdtune' from .venv/bin/python"
+}
+
+[ -n "${SDTUNE_SKIP_APT:-}" ] || install_packages
+find_cuda
+make_venv
+[ "${1:-}" = "--tools" ] || build
