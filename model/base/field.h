@@ -1,5 +1,5 @@
-// One declaration of each option. An options struct lists its fields once, in fields(); YAML, command line flags, --help,
-// Python, config.yaml of a run and docs/reference.md are all made from that list.
+// One declaration of each option. An options struct lists its fields once, in fields(); YAML, command line flags,
+// --help, Python, config.yaml of a run and docs/reference.md are all made from that list.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@ namespace sdtune {
 
 // What is known of an option besides its value.
 struct FieldInfo {
-  std::string name;                    // snake_case, diffusers' name where it has one
-  std::string help;                    // one sentence
-  std::string group = "";              // heading in --help and the reference
-  std::string unit = "";               // "steps", "px", "" for none
-  std::optional<double> min = {};      // inclusive, unless exclusive_min
-  std::optional<double> max = {};      // inclusive
-  bool exclusive_min = false;          // the value must be above min
+  std::string name;                       // snake_case, diffusers' name where it has one
+  std::string help;                       // one sentence
+  std::string group = "";                 // heading in --help and the reference
+  std::string unit = "";                  // "steps", "px", "" for none
+  std::optional<double> min = {};         // inclusive, unless exclusive_min
+  std::optional<double> max = {};         // inclusive
+  bool exclusive_min = false;             // the value must be above min
   std::vector<std::string> choices = {};  // allowed strings; empty = any
   std::vector<std::string> aliases = {};  // other accepted names
-  std::string placeholder = "";        // what --help shows for the value: DIR, TEXT, ...
+  std::string placeholder = "";           // what --help shows for the value: DIR, TEXT, ...
 };
 
 // Where the value lives. std::optional means "unset unless given".
-using FieldPointer = std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*,
-                                  std::optional<bool>*, std::optional<std::int64_t>*, std::optional<double>*,
-                                  std::optional<std::string>*>;
+using FieldPointer =
+    std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*, std::optional<bool>*,
+                 std::optional<std::int64_t>*, std::optional<double>*, std::optional<std::string>*>;
 
 struct Field {
   FieldInfo info;

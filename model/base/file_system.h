@@ -1,5 +1,5 @@
-// The one door through which durable bytes go to disk. Checkpoints, model files, manifests and caches are written through
-// it, so tests can stop it at any operation, fail it, or replay a power loss.
+// The one door through which durable bytes go to disk. Checkpoints, model files, manifests and caches are written
+// through it, so tests can stop it at any operation, fail it, or replay a power loss.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class OutputFile {
  public:
   virtual ~OutputFile() = default;  // closes without sync when close() was not called
   virtual void write(std::span<const std::byte> bytes) = 0;
-  virtual void sync() = 0;   // fsync; after a failure the file must be thrown away, never synced again
+  virtual void sync() = 0;  // fsync; after a failure the file must be thrown away, never synced again
   virtual void close() = 0;
 };
 
@@ -28,15 +28,15 @@ class FileSystem {
   virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
   virtual void sync_directory(const std::filesystem::path& path) = 0;
   virtual void create_directories(const std::filesystem::path& path) = 0;
-  virtual void unlink(const std::filesystem::path& path) = 0;      // a file
+  virtual void unlink(const std::filesystem::path& path) = 0;       // a file
   virtual void remove_tree(const std::filesystem::path& path) = 0;  // a folder and all in it, by unlink
 };
 
 // The operating system's.
 FileSystem& real_file_system();
 
-// Writes a whole file so that after a crash either the old or the new content is there: temporary name beside it, fsync,
-// rename, fsync of the folder.
+// Writes a whole file so that after a crash either the old or the new content is there: temporary name beside it,
+// fsync, rename, fsync of the folder.
 void write_file_atomically(FileSystem& files, const std::filesystem::path& path, std::string_view content);
 
 // The whole file. Throws `DataError` naming the path when it cannot be read or is larger than max_bytes.

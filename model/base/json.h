@@ -1,5 +1,5 @@
-// JSON as we accept it from strangers: duplicate keys, excessive depth and trailing bytes are refused, and a wrong type is
-// an error that names file and key.
+// JSON as we accept it from strangers: duplicate keys, excessive depth and trailing bytes are refused, and a wrong type
+// is an error that names file and key.
 #pragma once
 
 #include <filesystem>

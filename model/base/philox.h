@@ -1,5 +1,5 @@
-// Philox4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC'11). The
-// same source compiles for the host and for CUDA, so both draw the same numbers.
+// Philox4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC'11).
+// The same source compiles for the host and for CUDA, so both draw the same numbers.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,9 @@ SDTUNE_HOST_DEVICE constexpr PhiloxBlock philox4x32(PhiloxBlock counter, std::ui
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t product0 = 0xD2511F53ull * counter.word[0];
     const std::uint64_t product1 = 0xCD9E8D57ull * counter.word[2];
-    counter = PhiloxBlock{{static_cast<std::uint32_t>(product1 >> 32) ^ counter.word[1] ^ key0,
-                           static_cast<std::uint32_t>(product1),
-                           static_cast<std::uint32_t>(product0 >> 32) ^ counter.word[3] ^ key1,
-                           static_cast<std::uint32_t>(product0)}};
+    counter = PhiloxBlock{
+        {static_cast<std::uint32_t>(product1 >> 32) ^ counter.word[1] ^ key0, static_cast<std::uint32_t>(product1),
+         static_cast<std::uint32_t>(product0 >> 32) ^ counter.word[3] ^ key1, static_cast<std::uint32_t>(product0)}};
     key0 += 0x9E3779B9u;
     key1 += 0xBB67AE85u;
   }
