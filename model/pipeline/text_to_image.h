@@ -1,0 +1,60 @@
+// Prompt to latents to picture: what diffusers' StableDiffusionPipeline and StableDiffusionXLPipeline do, with the same
+// numbers for the same seed.
+#pragma once
+
+#include <torch/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/pipeline/bundle.h"
+#include "model/schedule/scheduler.h"
+
+namespace sdtune::model {
+
+// What an observer of the denoising loop sees after each step.
+struct SampleProgress {
+  std::int64_t step = 0;   // 1..total
+  std::int64_t total = 0;  // calls of the UNet
+  double timestep = 0.0;
+  const torch::Tensor& latents;  // [B, C, h, w]
+};
+
+struct SampleRequest {
+  std::vector<std::string> prompts;            // a picture each; repeat a prompt for more pictures of it
+  std::optional<std::string> negative_prompt;  // absent and "" differ for SDXL with force_zeros_for_empty_prompt
+  std::int64_t steps = 50;                     // inference steps
+  std::int64_t height = 0;                     // px, a multiple of the VAE's factor; 0 = the UNet's sample_size
+  std::int64_t width = 0;                      // px
+  double guidance_scale = 7.5;                 // <= 1: no classifier-free guidance
+  double guidance_rescale = 0.0;               // Lin et al. 2023, section 3.4
+  double eta = 0.0;                            // DDIM only
+  std::vector<std::uint64_t> seeds = {0};      // one: a generator for the whole batch; or one for each picture
+  std::vector<at::Generator> generators;       // instead of seeds: CPU generators, which keep their state
+  torch::Tensor latents;                       // [B, C, h, w]: start from these instead of drawing; undefined = draw
+  std::optional<std::array<std::int64_t, 2>>
+      original_size;  // SDXL micro-conditioning: height, width; absent = the size
+  std::array<std::int64_t, 2> crops_coords_top_left = {0, 0};  // SDXL: top, left
+  std::function<void(const SampleProgress&)> on_step;          // may be empty
+  const std::atomic<bool>* stop = nullptr;                     // set from elsewhere: sampling ends after this step
+};
+
+// The scheduler that diffusers' pipeline of this bundle would run: the bundle's own, or `class_name` made from its
+// config.
+std::unique_ptr<Scheduler> make_sampler(const ModelBundle& bundle, const std::string& class_name = "");
+
+// [B, C, h, w] in the UNet's dtype and on its device; undefined when `stop` ended it. Throws ConfigError naming the
+// option for a size, count or seed list that does not fit.
+torch::Tensor draw_latents(ModelBundle& bundle, Scheduler& scheduler, const SampleRequest& request);
+
+// Latents [B, C, h, w] to pictures [B, 3, H, W] in [0, 1], float32, CPU or the VAE's device. Decodes one picture at a
+// time in float32 where the VAE asks for it (force_upcast).
+torch::Tensor decode_latents(ModelBundle& bundle, const torch::Tensor& latents);
+
+}  // namespace sdtune::model
