@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Measures sdtune against diffusers on this machine: both sides alternate in one run; prints and writes JSON.
+
+    .venv/bin/python scripts/bench.py forward --model 10m           # the UNet alone
+    .venv/bin/python scripts/bench.py train   --model sd15          # whole training steps, peak memory of both
+
+diffusers runs at its best: every candidate of dtype, memory format and optimizer is timed first and the fastest is kept.
+The result is the median of the ratios of neighbouring rounds (above 1: sdtune is faster) with the spread of equal runs
+beside it: the same side against itself in neighbouring rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from bench.forward import measure_forward
+from bench.machine import describe_machine
+from bench.models import MODELS
+from bench.train import measure_training
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["forward", "train"])
+    parser.add_argument("--model", choices=sorted(MODELS), default="10m")
+    parser.add_argument("--batch", type=int, default=None, help="pictures a step (default: the model's)")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=None, help="timed steps a round (default: the model's)")
+    parser.add_argument("--folder", type=Path, help="keep the model folders here instead of a temporary place")
+    parser.add_argument("--output", type=Path, help="write the JSON here, for example under docs/measurements/")
+    options = parser.parse_args()
+    model = MODELS[options.model].with_overrides(options.batch, options.steps)
+    measure = measure_forward if options.what == "forward" else measure_training
+    with tempfile.TemporaryDirectory() as temporary:
+        result = measure(model, options.folder or Path(temporary), options.rounds)
+    result = {"command": "scripts/bench.py " + " ".join(sys.argv[1:]), "machine": describe_machine(), **result}
+    text = json.dumps(result, indent=1)
+    print(text)
+    if options.output:
+        options.output.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

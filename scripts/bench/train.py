@@ -1,0 +1,71 @@
+"""Whole training steps: `sdtune train` against a plain diffusers loop, each in a process of its own, taking turns."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from .models import BenchModel, describe, write_photos, write_pipeline
+from .ratios import summarize
+
+ROOT = Path(__file__).resolve().parents[2]
+CANDIDATES = [(dtype, layout) for dtype in ("float32", "bfloat16") for layout in ("contiguous", "channels_last")]
+
+
+def run_child(command: list[str]) -> int:
+    """Runs a process to its end and returns its peak resident memory in bytes."""
+    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    error = child.stderr.read().decode()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} ended with {child.returncode}:\n{error[-2000:]}")
+    return usage.ru_maxrss * 1024
+
+
+def run_ours(model: BenchModel, base: Path, photos: Path, output: Path) -> tuple[float, int]:
+    """Median seconds a step after the warm-up, from the run's own metrics.jsonl, and peak memory."""
+    steps = model.warm_up + model.steps
+    peak = run_child([
+        str(ROOT / ".venv/bin/sdtune"), "train", "--images", str(photos), "--base", str(base), "--output", str(output),
+        "--overwrite", "--max-train-steps", str(steps), "--train-batch-size", str(model.batch),
+        "--with-prior-preservation=false", "--train-text-encoder=false", "--learning-rate", "1e-5",
+        "--checkpointing-steps", "100000", "--seed", "0"])
+    times = [json.loads(line)["time"] for line in (output / "metrics.jsonl").read_text().splitlines()]
+    seconds = [after - before for before, after in zip(times, times[1:])]
+    return statistics.median(seconds[model.warm_up - 1:]), peak
+
+
+def run_theirs(model: BenchModel, base: Path, output: Path, dtype: str, layout: str) -> tuple[float, int]:
+    """The same from the diffusers loop."""
+    result = output.with_suffix(".json")
+    peak = run_child([sys.executable, str(ROOT / "scripts/bench/diffusers_loop.py"), "--base", str(base), "--batch",
+                      str(model.batch), "--steps", str(model.steps), "--warm-up", str(model.warm_up), "--latent-size",
+                      str(model.latent_size), "--dtype", dtype, "--layout", layout, "--output", str(result)])
+    return statistics.median(json.loads(result.read_text())["seconds"]), peak
+
+
+def measure_training(model: BenchModel, folder: Path, rounds: int) -> dict[str, object]:
+    """Same work on both sides: cached latents and text states, AdamW, clipping at 1, float32 optimizer state."""
+    base, photos = write_pipeline(model, folder), write_photos(model, folder)
+    candidates = {(dtype, layout): run_theirs(model, base, folder / "theirs", dtype, layout)[0]
+                  for dtype, layout in CANDIDATES if model.name != "sd15" or dtype == "float32" or has_amx()}
+    best = min(candidates, key=candidates.get)
+    ours, theirs = [], []
+    for _ in range(rounds):
+        ours.append(run_ours(model, base, photos, folder / "ours"))
+        theirs.append(run_theirs(model, base, folder / "theirs", *best))
+    return {"what": "training step", "model": describe(model), "diffusers_best": ", ".join(best),
+            "diffusers_candidates_s": {", ".join(key): round(value, 4) for key, value in candidates.items()},
+            **summarize([seconds for seconds, _ in ours], [seconds for seconds, _ in theirs]),
+            "peak_memory_gib_ours": round(max(peak for _, peak in ours) / 2**30, 3),
+            "peak_memory_gib_theirs": round(max(peak for _, peak in theirs) / 2**30, 3)}
+
+
+def has_amx() -> bool:
+    """bfloat16 is tried at the full size only where the processor multiplies it fast; elsewhere it is 2-3 times slower."""
+    return "amx_bf16" in Path("/proc/cpuinfo").read_text()
