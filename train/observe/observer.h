@@ -1,0 +1,100 @@
+// What a run tells the world: the progress bar, metrics.jsonl, TensorBoard, validation pictures and Python's on_step
+// are observers, one a file. Only rank 0 has any. Every call comes from the training thread, in the order of the steps.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/base/error.h"
+#include "model/base/image.h"
+
+namespace sdtune::train {
+
+// Said once, before the first step: what will be done.
+struct RunSummary {
+  std::filesystem::path output;         // the run folder
+  std::string base;                     // the model it starts from, as the user named it
+  std::string pipeline_class;           // StableDiffusionPipeline, ...
+  std::string method;                   // full, lora
+  std::vector<std::string> components;  // what is trained: unet, text_encoder, ...
+  std::int64_t trained_parameters = 0;
+  std::int64_t total_parameters = 0;
+  std::string device;             // cpu, cuda:0
+  std::string device_name;        // as the system calls it; may be empty
+  std::string dtype;              // of the computation: float32, bfloat16, float16
+  std::int64_t images = 0;        // photos that are trained on
+  std::int64_t left_out = 0;      // files of the folder that are not
+  std::int64_t class_images = 0;  // 0 without prior preservation
+  std::int64_t resolution = 0;    // px
+  std::int64_t batch = 0;         // effective: train_batch_size x gradient_accumulation_steps x ranks
+  std::int64_t ranks = 1;
+  std::uint64_t seed = 0;
+  std::int64_t first_step = 0;              // optimizer steps already done by earlier attempts
+  std::int64_t total_steps = 0;             // optimizer steps when the run is complete
+  std::int64_t attempt = 1;                 // 1 for a fresh run, one more at each resume
+  std::optional<double> estimated_seconds;  // for the steps that remain; unset when not known
+  std::vector<std::string> notes;           // further lines worth saying: defaults taken, cache switched off, ...
+};
+
+// One optimizer step that is over. On a GPU the events come some steps late, because reading a number at once would
+// make the device wait; none is left out, and all have come before on_checkpoint, on_validation and on_end.
+struct StepEvent {
+  std::int64_t step = 0;  // counted from 1; the number of optimizer steps done
+  std::int64_t total_steps = 0;
+  double epoch = 0;                       // passes over the photos so far
+  double loss = 0;                        // what was minimised: loss_instance + prior_loss_weight x loss_prior
+  double loss_instance = 0;               // mean over the photos of the effective batch, all ranks
+  std::optional<double> loss_prior;       // mean over the class pictures; unset without prior preservation
+  double lr = 0;                          // of the UNet, in this step
+  std::optional<double> text_encoder_lr;  // unset while the text encoder is frozen
+  double grad_norm = 0;                   // over all trained parameters, before clipping
+  std::optional<double> loss_scale;       // of fp16
+  bool skipped = false;                   // the fp16 scaler threw this step's gradients away
+  double images_per_s = 0;                // instance pictures, all ranks
+  double time = 0;                        // s since 1970 (UTC), when the step ended
+  double elapsed = 0;                     // s since this attempt's first step began, steady clock
+  std::int64_t max_memory_bytes = 0;      // the highest so far: of the device, or of the process on a CPU
+};
+
+struct CheckpointEvent {
+  std::int64_t step = 0;
+  std::filesystem::path path;  // the checkpoint's folder
+  double seconds = 0;          // spent writing
+};
+
+// Pictures drawn with the weights of `step`. pictures, prompts and seeds have equal lengths.
+struct ValidationEvent {
+  std::int64_t step = 0;
+  std::vector<Image> pictures;
+  std::vector<std::string> prompts;
+  std::vector<std::uint64_t> seeds;
+};
+
+enum class RunEnd { kDone, kStopped, kFailed };
+
+struct EndEvent {
+  RunEnd end = RunEnd::kDone;
+  std::int64_t step = 0;             // optimizer steps done
+  std::filesystem::path model_path;  // the result's folder; empty unless kDone
+  double seconds = 0;                // of this attempt
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_start(const RunSummary&) {}
+  // A long part that is not a step ("reading photos", "drawing class pictures"), again at each piece of progress:
+  // `done` of `total` pieces; total 0 means that the number is not known.
+  virtual void on_phase(const std::string& /*name*/, std::int64_t /*done*/, std::int64_t /*total*/) {}
+  virtual void on_step(const StepEvent&) {}
+  virtual void on_checkpoint(const CheckpointEvent&) {}
+  virtual void on_validation(const ValidationEvent&) {}
+  // Something that the user should know and that does not stop the run.
+  virtual void on_warning(const Problem&) {}
+  virtual void on_end(const EndEvent&) {}
+};
+
+}  // namespace sdtune::train
