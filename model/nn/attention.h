@@ -1,0 +1,39 @@
+// Multi-head attention as diffusers' Attention: to_q, to_k, to_v, to_out.0. Vaswani et al., "Attention is all you need"
+// (NeurIPS 2017).
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
+
+#include "model/nn/linear.h"
+
+namespace sdtune::model {
+
+struct AttentionOptions {
+  int64_t query_dim = 0;
+  int64_t context_dim = 0;  // width of keys' and values' source; = query_dim for self-attention
+  int64_t heads = 1;
+  int64_t head_dim = 0;
+  bool qkv_bias = false;
+  bool upcast = false;  // scores and softmax in float32 whatever the dtype
+};
+
+class AttentionImpl : public torch::nn::Module {
+ public:
+  explicit AttentionImpl(const AttentionOptions& options);
+
+  // x [B, L, query_dim], context [B, M, context_dim] (undefined: x itself) -> [B, L, query_dim]
+  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& context = torch::Tensor());
+
+ private:
+  AttentionOptions options_;
+  Linear to_q_, to_k_, to_v_;
+  Linear to_out_ = nullptr;
+};
+TORCH_MODULE(Attention);
+
+// softmax(q k^T / sqrt(d)) v for q, k, v [B, L, H, d]; returns [B, L, H, d]. `upcast` computes in float32.
+torch::Tensor attend(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal, bool upcast);
+
+}  // namespace sdtune::model

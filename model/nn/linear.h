@@ -1,0 +1,47 @@
+// Linear and Conv2d with PyTorch's parameter names and initial values. Our own, because they are where a low-rank
+// branch attaches.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
+
+namespace sdtune::model {
+
+// y = x W^T + b; weight [out, in], bias [out].
+class LinearImpl : public torch::nn::Module {
+ public:
+  LinearImpl(int64_t in_features, int64_t out_features, bool with_bias = true);
+
+  torch::Tensor forward(const torch::Tensor& x);  // [..., in] -> [..., out]
+
+  torch::Tensor weight;
+  torch::Tensor bias;  // undefined when made without
+};
+TORCH_MODULE(Linear);
+
+// A square kernel; the same stride and zero padding on both axes.
+struct Conv2dOptions {
+  int64_t in_channels = 0;
+  int64_t out_channels = 0;
+  int64_t kernel = 3;
+  int64_t stride = 1;
+  int64_t padding = 1;
+};
+
+// weight [out, in, k, k], bias [out]. The result has the memory format of the input.
+class Conv2dImpl : public torch::nn::Module {
+ public:
+  explicit Conv2dImpl(const Conv2dOptions& options);
+
+  torch::Tensor forward(const torch::Tensor& x);  // [B, in, H, W] -> [B, out, H', W']
+
+  torch::Tensor weight;
+  torch::Tensor bias;
+
+ private:
+  Conv2dOptions options_;
+};
+TORCH_MODULE(Conv2d);
+
+}  // namespace sdtune::model
