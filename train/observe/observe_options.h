@@ -1,0 +1,23 @@
+// The options of what is seen while a run goes on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/base/field.h"
+
+namespace sdtune::train {
+
+struct ObserveOptions {
+  std::string validation_prompt;  // empty: no validation pictures
+  std::string validation_negative_prompt;
+  std::int64_t num_validation_images = 4;
+  std::int64_t validation_steps = 100;           // optimizer steps between two validations
+  std::int64_t validation_inference_steps = 25;  // of the sampler
+  double validation_guidance_scale = 7.5;
+  std::string report_to = "tensorboard";
+
+  FieldList fields();
+};
+
+}  // namespace sdtune::train
