@@ -38,11 +38,18 @@ using FieldList = std::vector<Field>;
 
 // Sets a field from text (a flag's value, or a YAML or JSON scalar's text). Throws ConfigError naming `where` when the
 // text is not of the field's type, is NaN or infinite, is out of range, or is not among its choices. An optional field
-// takes "none" (and "null", "~") as unset. A bool takes true/false/yes/no/on/off/1/0.
+// takes "none" (and "null", "~") as unset. A bool takes true/false/yes/no/on/off/1/0. A list becomes this one item
+// (no item when the text is empty): commas are part of a prompt, so nothing is split.
 void set_field(const Field& field, const std::string& text, const std::string& where);
 
-// The value as it is written in YAML: quoted when a string needs it, "null" for an unset optional.
+// The same from several texts: a YAML sequence, or a flag given more than once. Only a list takes them.
+void set_field(const Field& field, const std::vector<std::string>& items, const std::string& where);
+
+// The value as it is written in YAML: quoted when a string needs it, "null" for an unset optional, [a, b] for a list.
 std::string field_text(const Field& field);
+
+// Any text as a YAML scalar: plain where that reads back as the same string, else in double quotes.
+std::string yaml_quoted(const std::string& text);
 
 // "int", "float", "bool", "string", "list of strings"; for help and the reference.
 std::string field_type(const Field& field);
@@ -50,11 +57,21 @@ std::string field_type(const Field& field);
 // "0 < x <= 1", "one of a, b", "" : the allowed values in words.
 std::string field_range(const Field& field);
 
+bool is_optional(const Field& field);
+bool is_bool(const Field& field);
+bool is_list(const Field& field);
+
 // The field of that name or alias ('-' and '_' are the same), or nullptr.
 const Field* find_field(const FieldList& fields, const std::string& name);
 
-// The known name with the smallest edit distance to `name`, or "" when none is near (distance <= 1/3 of the length, and
-// at least 2).
+// "learning_rate" -> "--learning-rate".
+std::string flag_name(const std::string& name);
+
+// Every name and alias, for nearest_name.
+std::vector<std::string> field_names(const FieldList& fields);
+
+// The known name with the smallest edit distance to `name` ('-' and '_' are the same), or "" when none is near: up to a
+// third of the length, and always up to 2, may differ.
 std::string nearest_name(const std::string& name, const std::vector<std::string>& known);
 
 }  // namespace sdtune
