@@ -5,6 +5,7 @@
 #include <string>
 
 #include "model/base/json.h"
+#include "model/nn/activation.h"
 
 namespace sdtune::model {
 
@@ -16,7 +17,7 @@ struct ClipTextConfig {
   int64_t num_hidden_layers = 12;
   int64_t num_attention_heads = 8;
   int64_t max_position_embeddings = 77;  // tokens
-  std::string hidden_act = "quick_gelu";
+  Activation hidden_act = Activation::kQuickGelu;
   double layer_norm_eps = 1e-5;
   double initializer_range = 0.02;
   double initializer_factor = 1.0;

@@ -5,6 +5,7 @@
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
+#include <memory>
 #include <vector>
 
 #include "model/clip/clip_text_config.h"
@@ -52,7 +53,6 @@ class ClipTextTransformerImpl : public torch::nn::Module {
  private:
   bool recompute_ = false;
   int64_t max_positions_;
-  int64_t vocab_size_;
   Embedding token_embedding_ = nullptr, position_embedding_ = nullptr;
   std::unique_ptr<ModuleList<ClipEncoderLayer>> layers_;
   LayerNorm final_layer_norm_;

@@ -12,8 +12,8 @@ using RecomputedFunction = std::function<torch::Tensor(const std::vector<torch::
 
 // function(inputs), keeping only `inputs` for backward, where the function runs a second time. Gradients of parameters
 // that the function closes over are accumulated into their .grad inside that inner backward, so hooks fire there, and
-// torch::autograd::grad() of such parameters does not see them: call backward(). Undefined inputs are allowed. The
-// function must be pure: no random numbers, no side effects.
+// torch::autograd::grad() of such parameters does not see them: call backward(). Every input is defined, and the
+// function is pure: no random numbers, no side effects.
 torch::Tensor recompute(const RecomputedFunction& function, const std::vector<torch::Tensor>& inputs);
 
 }  // namespace sdtune::model

@@ -34,7 +34,6 @@ class VaeEncoderImpl : public torch::nn::Module {
   torch::Tensor forward(torch::Tensor x);  // [B, in_channels, H, W] -> [B, 2 * latent_channels, H / f, W / f]
 
  private:
-  Activation activation_;
   Conv2d conv_in_ = nullptr;
   std::unique_ptr<ModuleList<DownEncoderBlock>> down_blocks_;
   VaeMidBlock mid_block_ = nullptr;

@@ -1,0 +1,39 @@
+#include "model/nn/attention.h"
+
+#include "model/core/check.h"
+
+namespace sdtune::model {
+
+torch::Tensor attend(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal, bool upcast) {
+  const torch::Dtype dtype = v.scalar_type();
+  const auto prepare = [upcast](const torch::Tensor& x) {
+    return (upcast ? x.to(torch::kFloat32) : x).transpose(1, 2);
+  };
+  const torch::Tensor out =
+      torch::scaled_dot_product_attention(prepare(q), prepare(k), prepare(v), std::nullopt, 0.0, causal);
+  return out.transpose(1, 2).to(dtype);
+}
+
+AttentionImpl::AttentionImpl(const AttentionOptions& options)
+    : options_(options),
+      to_q_(options.query_dim, options.heads * options.head_dim, options.qkv_bias),
+      to_k_(options.context_dim, options.heads * options.head_dim, options.qkv_bias),
+      to_v_(options.context_dim, options.heads * options.head_dim, options.qkv_bias) {
+  register_module("to_q", to_q_);
+  register_module("to_k", to_k_);
+  register_module("to_v", to_v_);
+  const auto to_out = register_module("to_out", std::make_shared<torch::nn::Module>("to_out"));
+  to_out_ = to_out->register_module("0", Linear(options.heads * options.head_dim, options.query_dim));
+}
+
+torch::Tensor AttentionImpl::forward(const torch::Tensor& x, const torch::Tensor& context) {
+  check_shape(x, {-1, -1, options_.query_dim}, "attention input");
+  const torch::Tensor& source = context.defined() ? context : x;
+  check_shape(source, {x.size(0), -1, options_.context_dim}, "attention context");
+  const auto heads = [this](const torch::Tensor& y) { return y.unflatten(2, {options_.heads, options_.head_dim}); };
+  const torch::Tensor attended =
+      attend(heads(to_q_(x)), heads(to_k_(source)), heads(to_v_(source)), /*causal=*/false, options_.upcast);
+  return to_out_(attended.flatten(2));
+}
+
+}  // namespace sdtune::model

@@ -1,0 +1,40 @@
+#include "model/nn/linear.h"
+
+#include <cmath>
+
+#include "model/nn/initial_values.h"
+
+namespace sdtune::model {
+namespace {
+
+// PyTorch's initial range for weight and bias of a layer: one over the root of the inputs that one output sees.
+double initial_bound(int64_t fan_in) {
+  return 1.0 / std::sqrt(static_cast<double>(fan_in));
+}
+
+}  // namespace
+
+LinearImpl::LinearImpl(int64_t in_features, int64_t out_features, bool with_bias) {
+  const double bound = initial_bound(in_features);
+  weight = register_parameter("weight", uniform_parameter({out_features, in_features}, bound));
+  if (with_bias) {
+    bias = register_parameter("bias", uniform_parameter({out_features}, bound));
+  }
+}
+
+torch::Tensor LinearImpl::forward(const torch::Tensor& x) {
+  return torch::linear(x, weight, bias);
+}
+
+Conv2dImpl::Conv2dImpl(const Conv2dOptions& options) : options_(options) {
+  const double bound = initial_bound(options.in_channels * options.kernel * options.kernel);
+  weight = register_parameter(
+      "weight", uniform_parameter({options.out_channels, options.in_channels, options.kernel, options.kernel}, bound));
+  bias = register_parameter("bias", uniform_parameter({options.out_channels}, bound));
+}
+
+torch::Tensor Conv2dImpl::forward(const torch::Tensor& x) {
+  return torch::conv2d(x, weight, bias, options_.stride, options_.padding);
+}
+
+}  // namespace sdtune::model

@@ -1,0 +1,204 @@
+#include "model/unet/unet_config.h"
+
+#include <algorithm>
+
+#include "model/unet/unet_config_check.h"
+
+namespace sdtune::model {
+namespace {
+
+constexpr const char* kClassName = "UNet2DConditionModel";
+
+// One value for all levels, or one for each.
+std::vector<int64_t> a_value_a_level(JsonObject& object, const std::string& key, int64_t levels, int64_t fallback) {
+  std::vector<int64_t> values = object.has(key) ? object.integers(key) : std::vector<int64_t>{fallback};
+  if (!object.raw(key).is_array()) values.resize(levels, values.front());
+  return values;
+}
+
+// One depth for all, a depth a level, or a list of depths a level.
+std::vector<std::vector<int64_t>> read_depths(JsonObject& object, const std::string& key, int64_t levels) {
+  const Json& value = object.raw(key);
+  if (value.is_null()) return std::vector<std::vector<int64_t>>(levels, {1});
+  const auto depth = [&](const Json& number) {
+    if (!number.is_number_integer() || number.get<int64_t>() < 1) {
+      object.fail(key, "depths are whole numbers of at least 1 (got " + number.dump() + ")");
+    }
+    return number.get<int64_t>();
+  };
+  if (!value.is_array()) return std::vector<std::vector<int64_t>>(levels, {depth(value)});
+  std::vector<std::vector<int64_t>> depths;
+  for (const Json& level : value) {
+    std::vector<int64_t>& row = depths.emplace_back();
+    if (!level.is_array()) {
+      row.push_back(depth(level));
+      continue;
+    }
+    for (const Json& layer : level) row.push_back(depth(layer));
+  }
+  return depths;
+}
+
+std::vector<bool> read_only_cross_attention(JsonObject& object, int64_t levels) {
+  const Json& value = object.raw("only_cross_attention");
+  if (value.is_array()) return object.booleans("only_cross_attention");
+  return std::vector<bool>(levels, object.boolean("only_cross_attention", false));
+}
+
+// One number, or height and width when they are equal.
+int64_t read_sample_size(JsonObject& object) {
+  if (!object.has("sample_size")) return 0;
+  const std::vector<int64_t> size = object.integers("sample_size");
+  if (size.empty() || std::any_of(size.begin(), size.end(), [&](int64_t side) { return side != size.front(); })) {
+    object.fail("sample_size", "only a square is supported (got " + object.raw("sample_size").dump() + ")");
+  }
+  return size.front();
+}
+
+Activation read_activation(JsonObject& object) {
+  const std::string name = object.string("act_fn", "silu");
+  const std::optional<Activation> activation = activation_named(name);
+  if (!activation || *activation == Activation::kQuickGelu) {
+    object.fail("act_fn", "unknown activation (got " + name + "; allowed: silu, swish, gelu, relu, mish)");
+  }
+  return *activation;
+}
+
+void read_blocks(JsonObject& object, const Json& json, UNetConfig& config) {
+  if (object.has("down_block_types")) config.down_block_types = object.strings("down_block_types");
+  if (object.has("up_block_types")) config.up_block_types = object.strings("up_block_types");
+  if (object.has("block_out_channels")) config.block_out_channels = object.integers("block_out_channels");
+  // null means "no middle block", absence the default.
+  const bool no_middle = json.contains("mid_block_type") && json["mid_block_type"].is_null();
+  config.mid_block_type = no_middle ? "" : object.string("mid_block_type", config.mid_block_type);
+  const int64_t levels = config.num_levels();
+  config.only_cross_attention = read_only_cross_attention(object, levels);
+  config.layers_per_block = a_value_a_level(object, "layers_per_block", levels, 2);
+  config.cross_attention_dim = a_value_a_level(object, "cross_attention_dim", levels, 1280);
+  config.num_attention_heads = a_value_a_level(object, "attention_head_dim", levels, 8);
+  config.transformer_layers_per_block = read_depths(object, "transformer_layers_per_block", levels);
+  if (object.has("reverse_transformer_layers_per_block")) {
+    config.reverse_transformer_layers_per_block = read_depths(object, "reverse_transformer_layers_per_block", levels);
+  }
+}
+
+void read_conditions(JsonObject& object, UNetConfig& config) {
+  const std::string addition = object.string("addition_embed_type", "");
+  if (!addition.empty() && addition != "text_time") {
+    object.fail("addition_embed_type", "not supported (got " + addition + "; allowed: null, text_time)");
+  }
+  config.text_time = !addition.empty();
+  config.addition_time_embed_dim = object.integer("addition_time_embed_dim", 0);
+  config.projection_class_embeddings_input_dim = object.integer("projection_class_embeddings_input_dim", 0);
+  config.time_embedding_dim = object.integer("time_embedding_dim", 0);
+  config.flip_sin_to_cos = object.boolean("flip_sin_to_cos", true);
+  config.freq_shift = object.integer("freq_shift", 0);
+}
+
+// What diffusers' class can do and ours does not: only the value that switches it off passes.
+void require_unused_features(JsonObject& object) {
+  for (const char* key :
+       {"encoder_hid_dim", "encoder_hid_dim_type", "num_attention_heads", "class_embed_type", "num_class_embeds",
+        "time_embedding_act_fn", "timestep_post_act", "time_cond_proj_dim", "cross_attention_norm"}) {
+    object.require(key, nullptr);
+  }
+  for (const char* key : {"dual_cross_attention", "resnet_skip_time_act", "class_embeddings_concat"}) {
+    object.require(key, false);
+  }
+  object.require("dropout", 0.0);
+  object.require("resnet_out_scale_factor", 1.0);
+  object.require("resnet_time_scale_shift", "default");
+  object.require("time_embedding_type", "positional");
+  object.require("attention_type", "default");
+  // These two speak of block types that are refused anyway.
+  object.ignore("mid_block_only_cross_attention");
+  object.ignore("addition_embed_type_num_heads");
+}
+
+// A list of equal values as diffusers likes it: one value.
+template <class Value>
+Json shortest(const std::vector<Value>& values) {
+  const bool equal = std::all_of(values.begin(), values.end(), [&](const Value& value) { return value == values[0]; });
+  return equal && !values.empty() ? Json(static_cast<Value>(values.front())) : Json(values);
+}
+
+Json depths_json(const std::vector<std::vector<int64_t>>& depths) {
+  const bool a_number_each = std::all_of(depths.begin(), depths.end(), [](const auto& row) { return row.size() == 1; });
+  if (!a_number_each) return Json(depths);
+  std::vector<int64_t> numbers;
+  for (const std::vector<int64_t>& row : depths) numbers.push_back(row.front());
+  return shortest(numbers);
+}
+
+Json null_or(int64_t value) {
+  return value == 0 ? Json() : Json(value);
+}
+
+}  // namespace
+
+UNetConfig UNetConfig::from_json(const Json& json, const std::string& where) {
+  JsonObject object(json, where);
+  object.require("_class_name", kClassName);
+  UNetConfig config;
+  config.sample_size = read_sample_size(object);
+  config.in_channels = object.integer("in_channels", config.in_channels);
+  config.out_channels = object.integer("out_channels", config.out_channels);
+  config.center_input_sample = object.boolean("center_input_sample", false);
+  read_blocks(object, json, config);
+  read_conditions(object, config);
+  config.downsample_padding = object.integer("downsample_padding", 1);
+  config.mid_block_scale_factor = object.number("mid_block_scale_factor", 1.0);
+  config.act_fn = read_activation(object);
+  if (json.contains("norm_num_groups") && json["norm_num_groups"].is_null()) {
+    object.fail("norm_num_groups", "a model without norms is not supported (got null; allowed: a number of groups)");
+  }
+  config.norm_num_groups = object.integer("norm_num_groups", config.norm_num_groups);
+  config.norm_eps = object.number("norm_eps", config.norm_eps);
+  config.use_linear_projection = object.boolean("use_linear_projection", false);
+  config.upcast_attention = object.boolean("upcast_attention", false);
+  config.conv_in_kernel = object.integer("conv_in_kernel", 3);
+  config.conv_out_kernel = object.integer("conv_out_kernel", 3);
+  require_unused_features(object);
+  object.finish();
+  check_unet_config(config, object);
+  return config;
+}
+
+Json UNetConfig::to_json() const {
+  Json json;
+  json["_class_name"] = kClassName;
+  json["sample_size"] = null_or(sample_size);
+  json["in_channels"] = in_channels;
+  json["out_channels"] = out_channels;
+  json["center_input_sample"] = center_input_sample;
+  json["flip_sin_to_cos"] = flip_sin_to_cos;
+  json["freq_shift"] = freq_shift;
+  json["down_block_types"] = down_block_types;
+  json["mid_block_type"] = mid_block_type.empty() ? Json() : Json(mid_block_type);
+  json["up_block_types"] = up_block_types;
+  json["only_cross_attention"] = shortest(only_cross_attention);
+  json["block_out_channels"] = block_out_channels;
+  json["layers_per_block"] = shortest(layers_per_block);
+  json["downsample_padding"] = downsample_padding;
+  json["mid_block_scale_factor"] = mid_block_scale_factor;
+  json["act_fn"] = activation_name(act_fn);
+  json["norm_num_groups"] = norm_num_groups;
+  json["norm_eps"] = norm_eps;
+  json["cross_attention_dim"] = shortest(cross_attention_dim);
+  json["transformer_layers_per_block"] = depths_json(transformer_layers_per_block);
+  if (!reverse_transformer_layers_per_block.empty()) {
+    json["reverse_transformer_layers_per_block"] = depths_json(reverse_transformer_layers_per_block);
+  }
+  json["attention_head_dim"] = shortest(num_attention_heads);
+  json["use_linear_projection"] = use_linear_projection;
+  json["upcast_attention"] = upcast_attention;
+  json["addition_embed_type"] = text_time ? Json("text_time") : Json();
+  json["addition_time_embed_dim"] = null_or(addition_time_embed_dim);
+  json["projection_class_embeddings_input_dim"] = null_or(projection_class_embeddings_input_dim);
+  json["time_embedding_dim"] = null_or(time_embedding_dim);
+  json["conv_in_kernel"] = conv_in_kernel;
+  json["conv_out_kernel"] = conv_out_kernel;
+  return json;
+}
+
+}  // namespace sdtune::model

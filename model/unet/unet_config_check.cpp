@@ -1,0 +1,113 @@
+#include "model/unet/unet_config_check.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sdtune::model {
+namespace {
+
+using Names = std::vector<std::string>;
+
+void check_names(const JsonObject& object, const std::string& key, const Names& names, const Names& allowed) {
+  for (const std::string& name : names) {
+    if (std::find(allowed.begin(), allowed.end(), name) != allowed.end()) continue;
+    std::string list;
+    for (const std::string& known : allowed) list += (list.empty() ? "" : ", ") + known;
+    object.fail(key, "not supported (got " + name + "; allowed: " + list + ")");
+  }
+}
+
+void check_length(const JsonObject& object, const std::string& key, size_t length, int64_t levels) {
+  if (static_cast<int64_t>(length) != levels) {
+    object.fail(key, "has " + std::to_string(length) + " entries where block_out_channels has " +
+                         std::to_string(levels) + " levels");
+  }
+}
+
+void check_positive(const JsonObject& object, const std::string& key, const std::vector<int64_t>& values) {
+  for (const int64_t value : values) {
+    if (value < 1) object.fail(key, "must be at least 1 (got " + std::to_string(value) + ")");
+  }
+}
+
+void check_divides(const JsonObject& object, const std::string& key, int64_t whole, int64_t parts) {
+  if (whole % parts != 0) {
+    object.fail(key, std::to_string(whole) + " channels do not divide by it (got " + std::to_string(parts) + ")");
+  }
+}
+
+void check_depths(const JsonObject& object, const UNetConfig& config) {
+  const std::string key = "transformer_layers_per_block";
+  const int64_t levels = config.num_levels();
+  check_length(object, key, config.transformer_layers_per_block.size(), levels);
+  const bool mirrored = config.reverse_transformer_layers_per_block.empty();
+  if (!mirrored) check_length(object, "reverse_" + key, config.reverse_transformer_layers_per_block.size(), levels);
+  for (int64_t level = 0; level < levels; ++level) {
+    const auto down = static_cast<int64_t>(config.transformer_layers_per_block[level].size());
+    if (down > 1 && mirrored) object.fail(key, "lists inside it need reverse_transformer_layers_per_block as well");
+    if (down != 1 && down != config.layers_per_block[level]) {
+      object.fail(key, "a list inside it needs an entry a layer (got " + std::to_string(down) + ")");
+    }
+    if (mirrored) continue;
+    const auto up = static_cast<int64_t>(config.reverse_transformer_layers_per_block[level].size());
+    if (up != 1 && up != config.layers_per_block[levels - 1 - level] + 1) {
+      object.fail("reverse_" + key, "a list inside it needs an entry a layer (got " + std::to_string(up) + ")");
+    }
+  }
+}
+
+void check_channels(const JsonObject& object, const UNetConfig& config) {
+  check_positive(object, "norm_num_groups", {config.norm_num_groups});
+  const int64_t levels = config.num_levels();
+  for (int64_t level = 0; level < levels; ++level) {
+    const int64_t channels = config.block_out_channels[level];
+    check_divides(object, "norm_num_groups", channels, config.norm_num_groups);
+    const bool in_middle = level + 1 == levels && config.mid_block_type == "UNetMidBlock2DCrossAttn";
+    if (in_middle || config.has_attention(config.down_block_types[level]) ||
+        config.has_attention(config.up_block_types[levels - 1 - level])) {
+      check_divides(object, "attention_head_dim", channels, config.num_attention_heads[level]);
+    }
+  }
+  if (config.block_out_channels.front() % 2 != 0) {
+    object.fail("block_out_channels", "the first must be even, for sines and cosines of the timestep");
+  }
+}
+
+}  // namespace
+
+void check_unet_config(const UNetConfig& config, const JsonObject& object) {
+  const int64_t levels = config.num_levels();
+  if (levels == 0) object.fail("block_out_channels", "at least one level is needed (got none)");
+  check_names(object, "down_block_types", config.down_block_types, {"CrossAttnDownBlock2D", "DownBlock2D"});
+  check_names(object, "up_block_types", config.up_block_types, {"CrossAttnUpBlock2D", "UpBlock2D"});
+  check_names(object, "mid_block_type", {config.mid_block_type}, {"UNetMidBlock2DCrossAttn", "UNetMidBlock2D", ""});
+  check_length(object, "down_block_types", config.down_block_types.size(), levels);
+  check_length(object, "up_block_types", config.up_block_types.size(), levels);
+  check_length(object, "only_cross_attention", config.only_cross_attention.size(), levels);
+  check_length(object, "layers_per_block", config.layers_per_block.size(), levels);
+  check_length(object, "cross_attention_dim", config.cross_attention_dim.size(), levels);
+  check_length(object, "attention_head_dim", config.num_attention_heads.size(), levels);
+  check_positive(object, "block_out_channels", config.block_out_channels);
+  check_positive(object, "layers_per_block", config.layers_per_block);
+  check_positive(object, "cross_attention_dim", config.cross_attention_dim);
+  check_positive(object, "attention_head_dim", config.num_attention_heads);
+  check_positive(object, "in_channels", {config.in_channels});
+  check_positive(object, "out_channels", {config.out_channels});
+  check_channels(object, config);
+  check_depths(object, config);
+  for (const auto& [key, kernel] :
+       {std::pair{"conv_in_kernel", config.conv_in_kernel}, std::pair{"conv_out_kernel", config.conv_out_kernel}}) {
+    if (kernel < 1 || kernel % 2 == 0) object.fail(key, "must be odd (got " + std::to_string(kernel) + ")");
+  }
+  if (config.downsample_padding < 0 || config.downsample_padding > 1) {
+    object.fail("downsample_padding",
+                "not supported (got " + std::to_string(config.downsample_padding) + "; allowed: 0, 1)");
+  }
+  if (config.text_time) {
+    check_positive(object, "addition_time_embed_dim", {config.addition_time_embed_dim});
+    check_positive(object, "projection_class_embeddings_input_dim", {config.projection_class_embeddings_input_dim});
+    if (config.addition_time_embed_dim % 2 != 0) object.fail("addition_time_embed_dim", "must be even");
+  }
+}
+
+}  // namespace sdtune::model

@@ -1,0 +1,44 @@
+#include "model/vae/autoencoder_kl.h"
+
+#include "model/core/check.h"
+
+namespace sdtune::model {
+namespace {
+
+Conv2d pointwise(int64_t channels) {
+  return Conv2d(Conv2dOptions{.in_channels = channels, .out_channels = channels, .kernel = 1, .padding = 0});
+}
+
+constexpr double kMinLogvar = -30.0;
+constexpr double kMaxLogvar = 20.0;
+
+}  // namespace
+
+AutoencoderKLImpl::AutoencoderKLImpl(const VaeConfig& config) : config_(config), encoder_(config), decoder_(config) {
+  register_module("encoder", encoder_);
+  register_module("decoder", decoder_);
+  if (config.use_quant_conv) quant_conv_ = register_module("quant_conv", pointwise(2 * config.latent_channels));
+  if (config.use_post_quant_conv) {
+    post_quant_conv_ = register_module("post_quant_conv", pointwise(config.latent_channels));
+  }
+}
+
+Moments AutoencoderKLImpl::encode(const torch::Tensor& image) {
+  check_shape(image, {-1, config_.in_channels, -1, -1}, "image");
+  const int64_t factor = config_.downscale();
+  TORCH_CHECK(image.size(2) % factor == 0 && image.size(3) % factor == 0,
+              "image: height and width must be multiples of ", factor, ", got ", image.sizes());
+  torch::Tensor moments = encoder_(image.to(parameters().front().options()));
+  if (quant_conv_) moments = quant_conv_(moments);
+  const auto halves = moments.chunk(2, 1);
+  return Moments{.mean = halves[0], .logvar = halves[1].clamp(kMinLogvar, kMaxLogvar)};
+}
+
+torch::Tensor AutoencoderKLImpl::decode(const torch::Tensor& latents) {
+  check_shape(latents, {-1, config_.latent_channels, -1, -1}, "latents");
+  torch::Tensor x = latents.to(parameters().front().options());
+  if (post_quant_conv_) x = post_quant_conv_(x);
+  return decoder_(x);
+}
+
+}  // namespace sdtune::model

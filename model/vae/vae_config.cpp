@@ -1,0 +1,113 @@
+#include "model/vae/vae_config.h"
+
+namespace sdtune::model {
+namespace {
+
+constexpr const char* kClassName = "AutoencoderKL";
+constexpr const char* kDownBlock = "DownEncoderBlock2D";
+constexpr const char* kUpBlock = "UpDecoderBlock2D";
+
+void check_block_types(JsonObject& object, const std::string& key, const std::string& only, int64_t levels) {
+  const std::vector<std::string> types = object.has(key) ? object.strings(key) : std::vector<std::string>{only};
+  for (const std::string& type : types) {
+    if (type != only) object.fail(key, "not supported (got " + type + "; allowed: " + only + ")");
+  }
+  if (static_cast<int64_t>(types.size()) != levels) {
+    object.fail(
+        key, "has " + std::to_string(types.size()) + " entries where block_out_channels has " + std::to_string(levels));
+  }
+}
+
+void check_numbers(const JsonObject& object, const VaeConfig& config) {
+  const auto positive = [&](const char* key, int64_t value) {
+    if (value < 1) object.fail(key, "must be at least 1 (got " + std::to_string(value) + ")");
+  };
+  positive("in_channels", config.in_channels);
+  positive("out_channels", config.out_channels);
+  positive("latent_channels", config.latent_channels);
+  positive("layers_per_block", config.layers_per_block);
+  positive("norm_num_groups", config.norm_num_groups);
+  for (const int64_t channels : config.block_out_channels) {
+    positive("block_out_channels", channels);
+    if (channels % config.norm_num_groups != 0) {
+      object.fail("norm_num_groups", std::to_string(channels) + " channels do not divide into " +
+                                         std::to_string(config.norm_num_groups) + " groups");
+    }
+  }
+  if (!(config.scaling_factor > 0.0)) object.fail("scaling_factor", "must be above 0");
+}
+
+Activation read_activation(JsonObject& object) {
+  const std::string name = object.string("act_fn", "silu");
+  const std::optional<Activation> activation = activation_named(name);
+  if (!activation || *activation == Activation::kQuickGelu) {
+    object.fail("act_fn", "unknown activation (got " + name + "; allowed: silu, swish, gelu, relu, mish)");
+  }
+  return *activation;
+}
+
+// One number, or height and width when they are equal.
+int64_t read_sample_size(JsonObject& object, int64_t fallback) {
+  if (!object.has("sample_size")) return fallback;
+  const std::vector<int64_t> size = object.integers("sample_size");
+  if (size.empty() || size.front() != size.back()) {
+    object.fail("sample_size", "only a square is supported (got " + object.raw("sample_size").dump() + ")");
+  }
+  return size.front();
+}
+
+}  // namespace
+
+VaeConfig VaeConfig::from_json(const Json& json, const std::string& where) {
+  JsonObject object(json, where);
+  object.require("_class_name", kClassName);
+  VaeConfig config;
+  config.in_channels = object.integer("in_channels", config.in_channels);
+  config.out_channels = object.integer("out_channels", config.out_channels);
+  if (object.has("block_out_channels")) config.block_out_channels = object.integers("block_out_channels");
+  if (config.block_out_channels.empty()) object.fail("block_out_channels", "at least one level is needed (got none)");
+  check_block_types(object, "down_block_types", kDownBlock, config.num_levels());
+  check_block_types(object, "up_block_types", kUpBlock, config.num_levels());
+  config.layers_per_block = object.integer("layers_per_block", config.layers_per_block);
+  config.act_fn = read_activation(object);
+  config.latent_channels = object.integer("latent_channels", config.latent_channels);
+  config.norm_num_groups = object.integer("norm_num_groups", config.norm_num_groups);
+  config.sample_size = read_sample_size(object, config.sample_size);
+  config.scaling_factor = object.number("scaling_factor", config.scaling_factor);
+  if (object.has("shift_factor")) config.shift_factor = object.number("shift_factor", 0.0);
+  object.require("latents_mean", nullptr);
+  object.require("latents_std", nullptr);
+  config.force_upcast = object.boolean("force_upcast", true);
+  config.use_quant_conv = object.boolean("use_quant_conv", true);
+  config.use_post_quant_conv = object.boolean("use_post_quant_conv", true);
+  config.mid_block_add_attention = object.boolean("mid_block_add_attention", true);
+  object.finish();
+  check_numbers(object, config);
+  return config;
+}
+
+Json VaeConfig::to_json() const {
+  Json json;
+  json["_class_name"] = kClassName;
+  json["in_channels"] = in_channels;
+  json["out_channels"] = out_channels;
+  json["down_block_types"] = std::vector<std::string>(block_out_channels.size(), kDownBlock);
+  json["up_block_types"] = std::vector<std::string>(block_out_channels.size(), kUpBlock);
+  json["block_out_channels"] = block_out_channels;
+  json["layers_per_block"] = layers_per_block;
+  json["act_fn"] = activation_name(act_fn);
+  json["latent_channels"] = latent_channels;
+  json["norm_num_groups"] = norm_num_groups;
+  json["sample_size"] = sample_size;
+  json["scaling_factor"] = scaling_factor;
+  json["shift_factor"] = shift_factor ? Json(*shift_factor) : Json();
+  json["latents_mean"] = nullptr;
+  json["latents_std"] = nullptr;
+  json["force_upcast"] = force_upcast;
+  json["use_quant_conv"] = use_quant_conv;
+  json["use_post_quant_conv"] = use_post_quant_conv;
+  json["mid_block_add_attention"] = mid_block_add_attention;
+  return json;
+}
+
+}  // namespace sdtune::model
