@@ -52,6 +52,7 @@ endfunction()
 # sdtune_folder(NAME [TORCH] DEPENDS ...): a library of every .cpp in the calling folder's subfolder NAME (without "sdtune_").
 function(sdtune_folder folder)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp")
+  list(FILTER sources EXCLUDE REGEX "/train/[a-z]+/[a-z]+_options\\.cpp$")  # of sdtune_options
   if(sources)
     sdtune_library(sdtune_${folder} SOURCES ${sources} ${ARGN})
   else()
