@@ -66,7 +66,7 @@ constexpr const char* kBookkeeping[] = {"_name_or_path",
                                         "tf_legacy_loss"};
 
 bool read_with_projection(JsonObject& object) {
-  if (!object.has("architectures")) return false;
+  if (object.raw("architectures").is_null()) return false;
   for (const std::string& name : object.strings("architectures")) {
     if (name == kProjectionClass) return true;
     if (name != kPlainClass) {

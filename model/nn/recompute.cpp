@@ -21,11 +21,11 @@ struct HeldFunction : torch::CustomClassHolder {
 struct Recompute : torch::autograd::Function<Recompute> {
   // `anchor` is a scalar that requires a gradient: with it the node is in the graph even when no input requires one, as
   // when only parameters inside are trained.
-  static torch::Tensor forward(AutogradContext* context, const RecomputedFunction& function,
-                               const variable_list& inputs, const torch::Tensor& /*anchor*/) {
-    context->save_for_backward(inputs);
+  static torch::Tensor forward(AutogradContext* context, const RecomputedFunction& function, torch::TensorList inputs,
+                               const torch::Tensor& /*anchor*/) {
+    context->save_for_backward(inputs.vec());
     context->saved_data["function"] = c10::IValue::make_capsule(c10::make_intrusive<HeldFunction>(function));
-    return function(inputs);
+    return function(inputs.vec());
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& output_gradients) {
@@ -53,7 +53,7 @@ struct Recompute : torch::autograd::Function<Recompute> {
 torch::Tensor recompute(const RecomputedFunction& function, const std::vector<torch::Tensor>& inputs) {
   if (!torch::GradMode::is_enabled()) return function(inputs);
   const torch::Tensor anchor = torch::zeros({1}, torch::requires_grad());
-  return Recompute::apply(function, inputs, anchor);
+  return Recompute::apply(function, torch::TensorList(inputs), anchor);
 }
 
 }  // namespace sdtune::model

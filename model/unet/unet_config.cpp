@@ -11,7 +11,7 @@ constexpr const char* kClassName = "UNet2DConditionModel";
 
 // One value for all levels, or one for each.
 std::vector<int64_t> a_value_a_level(JsonObject& object, const std::string& key, int64_t levels, int64_t fallback) {
-  std::vector<int64_t> values = object.has(key) ? object.integers(key) : std::vector<int64_t>{fallback};
+  std::vector<int64_t> values = !object.raw(key).is_null() ? object.integers(key) : std::vector<int64_t>{fallback};
   if (!object.raw(key).is_array()) values.resize(levels, values.front());
   return values;
 }
@@ -47,7 +47,7 @@ std::vector<bool> read_only_cross_attention(JsonObject& object, int64_t levels) 
 
 // One number, or height and width when they are equal.
 int64_t read_sample_size(JsonObject& object) {
-  if (!object.has("sample_size")) return 0;
+  if (object.raw("sample_size").is_null()) return 0;
   const std::vector<int64_t> size = object.integers("sample_size");
   if (size.empty() || std::any_of(size.begin(), size.end(), [&](int64_t side) { return side != size.front(); })) {
     object.fail("sample_size", "only a square is supported (got " + object.raw("sample_size").dump() + ")");
@@ -65,9 +65,9 @@ Activation read_activation(JsonObject& object) {
 }
 
 void read_blocks(JsonObject& object, const Json& json, UNetConfig& config) {
-  if (object.has("down_block_types")) config.down_block_types = object.strings("down_block_types");
-  if (object.has("up_block_types")) config.up_block_types = object.strings("up_block_types");
-  if (object.has("block_out_channels")) config.block_out_channels = object.integers("block_out_channels");
+  if (!object.raw("down_block_types").is_null()) config.down_block_types = object.strings("down_block_types");
+  if (!object.raw("up_block_types").is_null()) config.up_block_types = object.strings("up_block_types");
+  if (!object.raw("block_out_channels").is_null()) config.block_out_channels = object.integers("block_out_channels");
   // null means "no middle block", absence the default.
   const bool no_middle = json.contains("mid_block_type") && json["mid_block_type"].is_null();
   config.mid_block_type = no_middle ? "" : object.string("mid_block_type", config.mid_block_type);
@@ -77,7 +77,7 @@ void read_blocks(JsonObject& object, const Json& json, UNetConfig& config) {
   config.cross_attention_dim = a_value_a_level(object, "cross_attention_dim", levels, 1280);
   config.num_attention_heads = a_value_a_level(object, "attention_head_dim", levels, 8);
   config.transformer_layers_per_block = read_depths(object, "transformer_layers_per_block", levels);
-  if (object.has("reverse_transformer_layers_per_block")) {
+  if (!object.raw("reverse_transformer_layers_per_block").is_null()) {
     config.reverse_transformer_layers_per_block = read_depths(object, "reverse_transformer_layers_per_block", levels);
   }
 }

@@ -8,7 +8,8 @@ constexpr const char* kDownBlock = "DownEncoderBlock2D";
 constexpr const char* kUpBlock = "UpDecoderBlock2D";
 
 void check_block_types(JsonObject& object, const std::string& key, const std::string& only, int64_t levels) {
-  const std::vector<std::string> types = object.has(key) ? object.strings(key) : std::vector<std::string>{only};
+  const std::vector<std::string> types =
+      !object.raw(key).is_null() ? object.strings(key) : std::vector<std::string>{only};
   for (const std::string& type : types) {
     if (type != only) object.fail(key, "not supported (got " + type + "; allowed: " + only + ")");
   }
@@ -48,7 +49,7 @@ Activation read_activation(JsonObject& object) {
 
 // One number, or height and width when they are equal.
 int64_t read_sample_size(JsonObject& object, int64_t fallback) {
-  if (!object.has("sample_size")) return fallback;
+  if (object.raw("sample_size").is_null()) return fallback;
   const std::vector<int64_t> size = object.integers("sample_size");
   if (size.empty() || size.front() != size.back()) {
     object.fail("sample_size", "only a square is supported (got " + object.raw("sample_size").dump() + ")");
@@ -64,7 +65,7 @@ VaeConfig VaeConfig::from_json(const Json& json, const std::string& where) {
   VaeConfig config;
   config.in_channels = object.integer("in_channels", config.in_channels);
   config.out_channels = object.integer("out_channels", config.out_channels);
-  if (object.has("block_out_channels")) config.block_out_channels = object.integers("block_out_channels");
+  if (!object.raw("block_out_channels").is_null()) config.block_out_channels = object.integers("block_out_channels");
   if (config.block_out_channels.empty()) object.fail("block_out_channels", "at least one level is needed (got none)");
   check_block_types(object, "down_block_types", kDownBlock, config.num_levels());
   check_block_types(object, "up_block_types", kUpBlock, config.num_levels());
@@ -74,7 +75,7 @@ VaeConfig VaeConfig::from_json(const Json& json, const std::string& where) {
   config.norm_num_groups = object.integer("norm_num_groups", config.norm_num_groups);
   config.sample_size = read_sample_size(object, config.sample_size);
   config.scaling_factor = object.number("scaling_factor", config.scaling_factor);
-  if (object.has("shift_factor")) config.shift_factor = object.number("shift_factor", 0.0);
+  if (!object.raw("shift_factor").is_null()) config.shift_factor = object.number("shift_factor", 0.0);
   object.require("latents_mean", nullptr);
   object.require("latents_std", nullptr);
   config.force_upcast = object.boolean("force_upcast", true);
