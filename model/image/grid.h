@@ -1,0 +1,22 @@
+// Several pictures side by side: contact sheets and validation grids.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/base/image.h"
+
+namespace sdtune::model {
+
+struct GridLayout {
+  std::int64_t columns = 0;                // 0: as square as possible
+  std::int64_t gap = 4;                    // px, white, between the cells and around them
+  std::vector<std::string> captions = {};  // under each picture; none, or one a picture; what is not ASCII shows as '?'
+};
+
+// Row by row from the top left. Each cell has the size of the largest picture; smaller ones are centred in theirs.
+// Throws DataError for no pictures, an empty one, or captions that are not as many as the pictures.
+Image make_grid(const std::vector<Image>& pictures, const GridLayout& layout = {});
+
+}  // namespace sdtune::model

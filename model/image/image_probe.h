@@ -1,0 +1,30 @@
+// What a picture file is, from its own bytes and before any pixel is decoded: a hostile or mistaken file costs nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sdtune::model {
+
+enum class ImageFormat { kJpeg, kPng, kWebp };
+
+struct ImageInfo {
+  ImageFormat format = ImageFormat::kJpeg;
+  std::int64_t width = 0;   // px, as stored: before the EXIF turn
+  std::int64_t height = 0;  // px
+  int orientation = 1;      // EXIF, 1 to 8; 1 where there is none or it is not readable
+};
+
+// Larger pictures are refused: the largest phone cameras make 200 Mpx, and a small file can claim any size.
+inline constexpr std::int64_t kMaxPixels = 200'000'000;
+
+// Judges by content, never by the name. `where` (usually the path) goes into errors. Throws DataError for an empty
+// file, a format that is not JPEG, PNG or WebP (naming it, with how to convert), an animation, a file that ends early
+// or is damaged as far as its structure shows (every PNG checksum is compared), no pixels, or more than kMaxPixels.
+ImageInfo probe_image(std::string_view bytes, const std::string& where);
+
+// "JPEG", "PNG", "WebP".
+std::string format_name(ImageFormat format);
+
+}  // namespace sdtune::model

@@ -1,0 +1,23 @@
+// A picture file in memory, as a viewer shows it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "model/base/image.h"
+
+namespace sdtune::model {
+
+// JPEG, PNG or WebP, whatever the file's name says, as 8-bit RGB:
+//   - turned as EXIF asks, in all three formats;
+//   - alpha (also of a palette or of one clear colour) is laid on white, so hidden colours stay hidden;
+//   - 16-bit channels keep their high byte. Pillow does the same for colour; its convert("RGB") of 16-bit grey clips at
+//     255 instead, which turns almost every such photo white, so there we differ on purpose;
+//   - grey is repeated over the channels, palettes are looked up;
+//   - CMYK as decode_jpeg says; colour profiles are not applied, as in Pillow's convert("RGB").
+// Throws DataError naming the file and the cause; see probe_image and decode_jpeg.
+Image read_image(const std::filesystem::path& path);
+Image decode_image(std::string_view bytes, const std::string& where);
+
+}  // namespace sdtune::model

@@ -1,0 +1,97 @@
+#include "model/image/png_chunks.h"
+
+#include <zlib.h>
+
+#include "model/base/error.h"
+#include "model/image/byte_order.h"
+
+namespace sdtune::model {
+
+namespace {
+
+constexpr std::size_t kMarkSize = 8;
+constexpr std::size_t kFrameSize = 12;  // length, type and checksum around a chunk's content
+
+struct Chunk {
+  std::string_view type;
+  std::string_view content;
+  std::string_view whole;  // with its length, type and checksum
+};
+
+// The chunk at `at`, checked.
+Chunk read_chunk(std::string_view bytes, std::size_t at, const std::string& where) {
+  const std::string place = " at byte " + std::to_string(at);
+  if (bytes.size() - at < kFrameSize) {
+    throw DataError(where, "truncated PNG: it ends" + place + " without its end mark (IEND)");
+  }
+  const std::size_t length = big_endian(bytes, at, 4);
+  const std::string_view type = bytes.substr(at + 4, 4);
+  for (const char letter : type) {
+    if ((letter < 'A' || letter > 'Z') && (letter < 'a' || letter > 'z')) {
+      throw DataError(where, "damaged PNG: no chunk" + place);
+    }
+  }
+  const std::string name(type);
+  if (bytes.size() - at - kFrameSize < length) {
+    throw DataError(where, "truncated PNG: it ends inside the " + name + " chunk" + place);
+  }
+  const std::string_view checked = bytes.substr(at + 4, 4 + length);
+  const auto sum = ::crc32_z(0, reinterpret_cast<const Bytef*>(checked.data()), checked.size());
+  if (sum != big_endian(bytes, at + 8 + length, 4)) {
+    throw DataError(where, "damaged PNG: the checksum of the " + name + " chunk" + place + " is wrong");
+  }
+  return {type, checked.substr(4), bytes.substr(at, kFrameSize + length)};
+}
+
+void read_header(PngFile& file, const Chunk& chunk, const std::string& where) {
+  if (chunk.type != "IHDR" || chunk.content.size() != 13) {
+    throw DataError(where, "damaged PNG: it does not begin with a header (IHDR)");
+  }
+  file.width = big_endian(chunk.content, 0, 4);
+  file.height = big_endian(chunk.content, 4, 4);
+  file.bit_depth = static_cast<int>(big_endian(chunk.content, 8, 1));
+  file.color_type = static_cast<int>(big_endian(chunk.content, 9, 1));
+}
+
+void read_extra(PngFile& file, const Chunk& chunk) {
+  if (chunk.type == "acTL" && chunk.content.size() >= 4) file.frames = big_endian(chunk.content, 0, 4);
+  if (chunk.type == "eXIf") file.exif = chunk.content;
+  if (chunk.type == "tRNS" && file.color_type == 0 && chunk.content.size() >= 2) {
+    file.grey_clear = static_cast<int>(big_endian(chunk.content, 0, 2));
+  }
+}
+
+}  // namespace
+
+PngFile read_png_chunks(std::string_view bytes, const std::string& where) {
+  PngFile file;
+  file.bytes = bytes;
+  bool has_pixels = false;
+  std::size_t at = kMarkSize;
+  for (bool first = true;; first = false) {
+    const Chunk chunk = read_chunk(bytes, at, where);
+    if (first) read_header(file, chunk, where);
+    read_extra(file, chunk);
+    has_pixels = has_pixels || chunk.type == "IDAT";
+    at += chunk.whole.size();
+    if (chunk.type == "IEND") break;
+  }
+  if (!has_pixels) throw DataError(where, "damaged PNG: it holds no pixels (no IDAT chunk)");
+  return file;
+}
+
+std::string bare_png(const PngFile& file) {
+  std::string result(file.bytes.substr(0, kMarkSize));
+  result.reserve(file.bytes.size());
+  for (std::size_t at = kMarkSize;;) {
+    const std::size_t length = big_endian(file.bytes, at, 4);
+    const std::string_view type = file.bytes.substr(at + 4, 4);
+    if (type == "IHDR" || type == "PLTE" || type == "tRNS" || type == "IDAT" || type == "IEND") {
+      result += file.bytes.substr(at, kFrameSize + length);
+    }
+    at += kFrameSize + length;
+    if (type == "IEND") return result;
+  }
+}
+
+}  // namespace sdtune::model

@@ -1,0 +1,124 @@
+// sdtune.load_image, resize_image, crop_image, save_png, image_grid: pictures as uint8 arrays [H, W, 3].
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/base/error.h"
+#include "model/base/file_system.h"
+#include "model/image/crop.h"
+#include "model/image/grid.h"
+#include "model/image/image_read.h"
+#include "model/image/png_write.h"
+#include "model/image/resample.h"
+
+namespace py = pybind11;
+
+namespace sdtune::python {
+
+namespace {
+
+using Pixels = py::array_t<std::uint8_t, py::array::c_style | py::array::forcecast>;
+
+py::array_t<std::uint8_t> to_array(const Image& image) {
+  py::array_t<std::uint8_t> array({image.height, image.width, std::int64_t{3}});
+  std::copy(image.rgb.begin(), image.rgb.end(), array.mutable_data());
+  return array;
+}
+
+Image to_image(const Pixels& array) {
+  if (array.ndim() != 3 || array.shape(2) != 3) throw DataError("image", "expected a uint8 array of shape [H, W, 3]");
+  Image image;
+  image.height = array.shape(0);
+  image.width = array.shape(1);
+  image.rgb.assign(array.data(), array.data() + array.size());
+  return image;
+}
+
+py::array_t<std::uint8_t> load(const std::filesystem::path& path) {
+  Image image;
+  {
+    const py::gil_scoped_release unlocked;
+    image = model::read_image(path);
+  }
+  return to_array(image);
+}
+
+py::array_t<std::uint8_t> resize(const Pixels& array, std::int64_t width, std::int64_t height,
+                                 const std::string& resample, const std::optional<std::array<double, 4>>& box) {
+  Image image = to_image(array);
+  const model::Filter filter = model::parse_filter(resample, "resample");
+  {
+    const py::gil_scoped_release unlocked;
+    if (box) {
+      image = model::resized(image, width, height, filter, {(*box)[0], (*box)[1], (*box)[2], (*box)[3]});
+    } else {
+      image = model::resized(image, width, height, filter);
+    }
+  }
+  return to_array(image);
+}
+
+py::array_t<std::uint8_t> crop(const Pixels& array, std::int64_t resolution, const std::string& resample) {
+  Image image = to_image(array);
+  const model::Filter filter = model::parse_filter(resample, "resample");
+  {
+    const py::gil_scoped_release unlocked;
+    image = model::cropped(image, model::center_crop(image.width, image.height, resolution), filter);
+  }
+  return to_array(image);
+}
+
+void save(const std::filesystem::path& path, const Pixels& array, const std::map<std::string, std::string>& texts) {
+  const Image image = to_image(array);
+  std::vector<model::PngText> entries;
+  for (const auto& [key, value] : texts) entries.push_back({key, value});
+  const py::gil_scoped_release unlocked;
+  model::write_png(real_file_system(), path, image, entries);
+}
+
+py::array_t<std::uint8_t> grid(const std::vector<Pixels>& arrays, std::int64_t columns, std::int64_t gap,
+                               std::vector<std::string> captions) {
+  std::vector<Image> pictures;
+  for (const Pixels& array : arrays) pictures.push_back(to_image(array));
+  return to_array(model::make_grid(pictures, {columns, gap, std::move(captions)}));
+}
+
+}  // namespace
+
+void register_image(py::module_& module) {
+  module.def(
+      "load_image", &load, py::arg("path"),
+      "Reads a JPEG, PNG or WebP file as uint8 [H, W, 3], sRGB, turned as its EXIF orientation asks, alpha laid on "
+      "white.\n\nRaises DataError naming the file and the cause: truncated, damaged, animated, another format, "
+      "more than 200 megapixels.");
+  module.def(
+      "resize_image", &resize, py::arg("image"), py::arg("width"), py::arg("height"), py::arg("resample") = "lanczos",
+      py::arg("box") = py::none(),
+      "Resizes uint8 [H, W, 3] to [height, width, 3] (px) as Pillow's Image.resize does: antialiased 'bilinear', "
+      "'bicubic' or 'lanczos'.\n\nbox = (left, top, right, bottom) in px takes a part of the picture. Raises "
+      "ConfigError for an unknown filter, DataError for a box beyond the picture.");
+  module.def("crop_image", &crop, py::arg("image"), py::arg("resolution"), py::arg("resample") = "lanczos",
+             "The square [resolution, resolution, 3] that training takes from uint8 [H, W, 3]: shorter side resized to "
+             "resolution (px), then the centre cropped.");
+  module.def("save_png", &save, py::arg("path"), py::arg("image"), py::arg("texts") = py::dict(),
+             "Writes uint8 [H, W, 3] as PNG, whole or not at all, with text entries (key to value).\n\nRaises "
+             "StorageError (as Error) when the disk refuses, DataError for an empty picture or a bad key.");
+  module.def(
+      "image_grid", &grid, py::arg("images"), py::arg("columns") = 0, py::arg("gap") = 4,
+      py::arg("captions") = std::vector<std::string>(),
+      "Lays uint8 [H, W, 3] pictures side by side, row by row, on white; columns 0 is as square as possible, gap "
+      "in px, captions none or one a picture.");
+}
+
+}  // namespace sdtune::python
