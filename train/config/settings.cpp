@@ -33,16 +33,6 @@ std::string underscored(std::string name) {
   return name;
 }
 
-Problem unknown_name(const Setting& setting, const FieldList& fields) {
-  const bool is_flag = setting.origin.starts_with("--");
-  const std::string subject = is_flag ? "unknown option" : "unknown key " + setting.name;
-  const std::string reason = refusal_reason(underscored(setting.name));
-  if (!reason.empty()) return {setting.origin, is_flag ? reason : setting.name + " " + reason, ""};
-  const std::string near = nearest_name(setting.name, field_names(fields));
-  if (near.empty()) return {setting.origin, subject, "--help lists all options"};
-  return {setting.origin, subject, "did you mean " + (is_flag ? flag_name(near) : near) + "?"};
-}
-
 void apply_setting(const Field& field, const Setting& setting) {
   if (setting.is_null && is_list(field)) {
     set_field(field, "", setting.origin);
@@ -109,6 +99,16 @@ std::vector<Setting> settings_from_yaml(const std::filesystem::path& file, std::
   return settings;
 }
 
+Problem unknown_setting(const Setting& setting, const FieldList& fields) {
+  const bool is_flag = setting.origin.starts_with("--");
+  const std::string subject = is_flag ? "unknown option" : "unknown key " + setting.name;
+  const std::string reason = refusal_reason(underscored(setting.name));
+  if (!reason.empty()) return {setting.origin, is_flag ? reason : setting.name + " " + reason, ""};
+  const std::string near = nearest_name(setting.name, field_names(fields));
+  if (near.empty()) return {setting.origin, subject, "--help lists all options"};
+  return {setting.origin, subject, "did you mean " + (is_flag ? flag_name(near) : near) + "?"};
+}
+
 void apply_settings(const FieldList& fields, const std::vector<Setting>& settings, Origins& origins,
                     std::vector<Problem>& problems) {
   std::map<std::string, std::string>
@@ -116,7 +116,7 @@ void apply_settings(const FieldList& fields, const std::vector<Setting>& setting
   for (const Setting& setting : settings) {
     const Field* field = find_field(fields, setting.name);
     if (field == nullptr) {
-      problems.push_back(unknown_name(setting, fields));
+      problems.push_back(unknown_setting(setting, fields));
       continue;
     }
     const bool is_flag = setting.origin.starts_with("--");

@@ -33,6 +33,9 @@ std::vector<Setting> settings_from_yaml(const std::filesystem::path& file, std::
 void apply_settings(const FieldList& fields, const std::vector<Setting>& settings, Origins& origins,
                     std::vector<Problem>& problems);
 
+// What to say of a name that no field has: the nearest known one, or why sdtune does not have it on purpose.
+Problem unknown_setting(const Setting& setting, const FieldList& fields);
+
 // The text of a config.yaml: every field with its value, and its origin as a comment, grouped as in --help. Reads back
 // through settings_from_yaml to the same values.
 std::string config_to_yaml(const FieldList& fields, const Origins& origins);

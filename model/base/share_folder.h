@@ -1,0 +1,13 @@
+// Files that come with the program: presets and the embedded base.
+#pragma once
+
+#include <filesystem>
+
+namespace sdtune {
+
+// The path of `relative` ("configs/full_sd15.yaml", "models/portrait-64") among the installed files
+// (PREFIX/share/sdtune above the program or Python module), or in the source tree that it was built in. SDTUNE_SHARE
+// names another folder. Empty when it is nowhere.
+std::filesystem::path find_shared_file(const std::filesystem::path& relative);
+
+}  // namespace sdtune

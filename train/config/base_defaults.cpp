@@ -1,0 +1,35 @@
+#include "train/config/base_defaults.h"
+
+#include "model/base/error.h"
+#include "model/base/json.h"
+#include "model/base/share_folder.h"
+
+namespace sdtune::train {
+
+std::string base_family(const std::filesystem::path& base_folder) {
+  try {
+    const Json index = read_json(base_folder / "model_index.json");
+    const Json unet = read_json(base_folder / "unet" / "config.json");
+    // Smaller models of the same classes keep sdtune's plain defaults: the presets' rates are for the full size.
+    const Json& channels = unet.at("block_out_channels");
+    if (channels.at(0) != 320) return "";
+    if (index.at("_class_name") == "StableDiffusionXLPipeline") return "sdxl";
+    const Json& width = unet.at("cross_attention_dim");
+    if (width == 768) return "sd15";
+    return width == 1024 ? "sd21" : "";
+  } catch (const Error&) {
+    return "";
+  } catch (const Json::exception&) {
+    return "";
+  }
+}
+
+std::filesystem::path find_base_defaults(const std::filesystem::path& base_folder, const std::string& method) {
+  const std::filesystem::path own = base_folder / "sdtune_defaults.yaml";
+  std::error_code status;
+  if (std::filesystem::is_regular_file(own, status)) return own;
+  const std::string family = base_family(base_folder);
+  return family.empty() ? std::filesystem::path() : find_shared_file("configs/" + method + "_" + family + ".yaml");
+}
+
+}  // namespace sdtune::train

@@ -1,0 +1,17 @@
+// The defaults that come with a base model.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace sdtune::train {
+
+// "sd15", "sd21" or "sdxl" for a diffusers folder of that size, "" for any other model (also for a folder that cannot
+// be read: preflight says what is wrong with it).
+std::string base_family(const std::filesystem::path& base_folder);
+
+// The YAML file with the defaults for this base: its own sdtune_defaults.yaml, else configs/<method>_<family>.yaml of
+// the installation, else none (empty).
+std::filesystem::path find_base_defaults(const std::filesystem::path& base_folder, const std::string& method);
+
+}  // namespace sdtune::train
