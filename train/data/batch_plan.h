@@ -1,0 +1,63 @@
+// Which picture each place of each batch holds: pure arithmetic of (seed, step, place), so ranks, accumulation and
+// micro-batches only decide who computes what (docs/architecture.md, "One optimizer step").
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/core/random.h"
+
+namespace sdtune::train {
+
+// One picture of a batch.
+struct BatchSlot {
+  std::uint64_t step = 0;    // optimizer steps before this one
+  std::uint64_t sample = 0;  // global sample index g = step * effective batch + j
+  bool class_image = false;
+  std::int64_t picture = 0;  // index into the photos, or into the class pictures
+
+  model::SampleKey key() const { return {step, sample, class_image}; }
+};
+
+struct BatchShape {
+  std::int64_t batch_size = 1;  // train_batch_size: photos of one rank in one round
+  std::int64_t rounds = 1;      // gradient_accumulation_steps
+  std::int64_t ranks = 1;
+
+  std::int64_t effective() const { return batch_size * rounds * ranks; }
+};
+
+// Every picture is used once before any is used again, in an order drawn anew each epoch. With class pictures, as many
+// of them as photos are in each batch, in an order of their own.
+class BatchPlan {
+ public:
+  // class_images 0: without prior preservation. Throws DataError when photos or a number of `shape` is below 1.
+  BatchPlan(std::uint64_t seed, std::int64_t photos, std::int64_t class_images, BatchShape shape);
+
+  // The photos of one rank's round of accumulation, batch_size of them.
+  std::vector<BatchSlot> photos(std::uint64_t step, std::int64_t rank, std::int64_t round);
+  // The class pictures that go with them; empty without prior preservation.
+  std::vector<BatchSlot> class_images(std::uint64_t step, std::int64_t rank, std::int64_t round);
+
+  // Passes over the photos after that many steps.
+  double epochs(std::uint64_t steps) const;
+  const BatchShape& shape() const { return shape_; }
+
+ private:
+  // The order of one epoch, kept because neighbouring samples ask for the same.
+  struct Order {
+    std::uint64_t epoch = 0;
+    std::vector<std::int64_t> pictures;
+  };
+
+  std::vector<BatchSlot> slots(std::uint64_t step, std::int64_t rank, std::int64_t round, bool class_image);
+  std::int64_t picture(std::uint64_t sample, bool class_image);
+
+  std::uint64_t seed_;
+  std::int64_t photos_;
+  std::int64_t class_images_;
+  BatchShape shape_;
+  Order photo_order_, class_order_;
+};
+
+}  // namespace sdtune::train
