@@ -1,0 +1,52 @@
+// The denoising objective: noise a latent to a random timestep, let the UNet predict, compare.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "model/core/random.h"
+#include "model/schedule/noise_schedule.h"
+#include "model/schedule/prediction.h"
+#include "model/unet/unet.h"
+#include "train/objective/objective_options.h"
+
+namespace sdtune::train {
+
+// Samples that go through the UNet together.
+struct DiffusionBatch {
+  torch::Tensor latents;               // [B, C, h, w], scaled as the UNet sees them
+  torch::Tensor context;               // [B, 77, D]
+  model::AddedConditions added;        // SDXL
+  std::vector<model::SampleKey> keys;  // B: which draws each sample gets
+};
+
+// What is random about a batch.
+struct DiffusionDraws {
+  torch::Tensor noise;      // [B, C, h, w] float32
+  torch::Tensor timesteps;  // [B] int64
+};
+
+class DiffusionLoss {
+ public:
+  // `schedule` on the device of the batches to come.
+  DiffusionLoss(model::NoiseSchedule schedule, model::PredictionType prediction, const ObjectiveOptions& options,
+                std::uint64_t seed);
+
+  // Noise and timesteps of the keys for latents of shape [.., C, h, w], on the device.
+  DiffusionDraws draw(const std::vector<model::SampleKey>& keys, torch::IntArrayRef latent_shape,
+                      torch::Device device) const;
+
+  // The weighted mean squared error of each sample: [B] float32, with gradients to the UNet and the context.
+  torch::Tensor sample_losses(model::UNet2DConditionModel& unet, const DiffusionBatch& batch,
+                              const DiffusionDraws& draws) const;
+
+ private:
+  model::NoiseSchedule schedule_;
+  model::PredictionType prediction_;
+  ObjectiveOptions options_;
+  std::uint64_t seed_;
+};
+
+}  // namespace sdtune::train

@@ -1,0 +1,36 @@
+// How AdamW's arithmetic is done on one kind of device.
+#pragma once
+
+#include <torch/types.h>
+
+#include <memory>
+#include <vector>
+
+#include "train/optim/optim_options.h"
+#include "train/optim/trained_parameter.h"
+
+namespace sdtune::train {
+
+// The optimizer's memory of one parameter, all float32 in the weight's memory format.
+struct AdamWMemory {
+  torch::Tensor master;  // the weight itself when that is float32
+  torch::Tensor mean;    // exp_avg
+  torch::Tensor square;  // exp_avg_sq
+};
+
+class AdamWEngine {
+ public:
+  virtual ~AdamWEngine() = default;
+  // One update; `updates` (scalar int64) is advanced by one, unless gradient_factor is not finite.
+  virtual void step(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates) = 0;
+};
+
+// The engine for the parameters' device. `parameters` and `memory` have one entry each per parameter.
+std::unique_ptr<AdamWEngine> make_adamw_engine(const std::vector<TrainedParameter>& parameters,
+                                               const std::vector<AdamWMemory>& memory, const OptimOptions& options);
+std::unique_ptr<AdamWEngine> make_cpu_adamw(const std::vector<TrainedParameter>& parameters,
+                                            const std::vector<AdamWMemory>& memory, const OptimOptions& options);
+std::unique_ptr<AdamWEngine> make_cuda_adamw(const std::vector<TrainedParameter>& parameters,
+                                             const std::vector<AdamWMemory>& memory, const OptimOptions& options);
+
+}  // namespace sdtune::train
