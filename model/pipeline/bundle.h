@@ -1,0 +1,54 @@
+// A whole Stable Diffusion model as one value: what a diffusers folder holds.
+#pragma once
+
+#include <torch/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "model/base/clip_tokenizer.h"
+#include "model/base/file_system.h"
+#include "model/base/json.h"
+#include "model/clip/text_encoder.h"
+#include "model/unet/unet.h"
+#include "model/vae/autoencoder_kl.h"
+
+namespace sdtune::model {
+
+// Modules are shared handles: copying a bundle does not copy weights.
+struct ModelBundle {
+  std::string pipeline_class;  // StableDiffusionPipeline or StableDiffusionXLPipeline
+  ClipTokenizer tokenizer;
+  std::optional<ClipTokenizer> tokenizer_2;  // SDXL
+  CLIPTextModel text_encoder{nullptr};
+  CLIPTextModel text_encoder_2{nullptr};  // SDXL, with projection
+  UNet2DConditionModel unet{nullptr};
+  AutoencoderKL vae{nullptr};
+  std::string scheduler_class;                // as in model_index.json
+  Json scheduler_config;                      // scheduler_config.json, as read
+  bool force_zeros_for_empty_prompt = false;  // SDXL's setting in model_index.json
+  std::filesystem::path folder;               // where it was read
+
+  bool is_xl() const { return pipeline_class == "StableDiffusionXLPipeline"; }
+  torch::Dtype dtype() const;    // of the UNet
+  torch::Device device() const;  // of the UNet
+  // Moves every component; the VAE stays in float32 where its config says force_upcast and dtype is float16.
+  void to(torch::Dtype dtype, torch::Device device);
+  // Latent cells times this are pixels.
+  std::int64_t vae_factor() const { return vae->config().downscale(); }
+};
+
+// Reads a diffusers folder. Throws WeightError naming file and key for a pipeline, component or setting we do not
+// support, and for weights that are missing, unexpected or of a wrong shape.
+ModelBundle load_bundle(const std::filesystem::path& folder, torch::Dtype dtype, torch::Device device);
+
+// Writes a folder that diffusers' from_pretrained loads, whole or not at all: beside it first, then renamed. An
+// existing folder of that name is replaced. Weights are cast to `dtype`.
+void save_bundle(FileSystem& files, const ModelBundle& bundle, const std::filesystem::path& folder, torch::Dtype dtype);
+
+// `name` as a folder, or, for org/name, its newest snapshot in the local Hugging Face cache; never downloads. Throws
+// WeightError whose hint is the command that fetches it.
+std::filesystem::path find_base(const std::string& name);
+
+}  // namespace sdtune::model
