@@ -24,7 +24,7 @@ struct BetaOptions {
 };
 
 // Per-timestep tables, [T] float32. The methods take a batch x [B, ...], and timesteps [B] int64 on the tables' device;
-// they compute in the tables' float32 rounded to x's dtype as diffusers does, and never synchronise with a GPU.
+// they compute in float32, round to x's dtype, and never synchronise with a GPU.
 struct NoiseSchedule {
   torch::Tensor betas;
   torch::Tensor alphas_cumprod;
@@ -35,6 +35,8 @@ struct NoiseSchedule {
   static NoiseSchedule from_config(const Json& scheduler_config, const std::string& where = "scheduler_config.json");
 
   std::int64_t num_train_timesteps() const { return betas.size(0); }
+  // abar behind the last step of a run: 1, or that of timestep 0. 0-dim.
+  torch::Tensor final_alpha_cumprod(bool set_alpha_to_one) const;
   NoiseSchedule to(const torch::Device& device) const;
 
   // sqrt(abar_t) x0 + sqrt(1 - abar_t) noise, in x0's dtype.
@@ -44,8 +46,5 @@ struct NoiseSchedule {
   // Signal-to-noise ratio abar_t / (1 - abar_t): [B] float32.
   torch::Tensor snr(const torch::Tensor& timesteps) const;
 };
-
-// Reads the beta keys (and marks them as read).
-BetaOptions read_beta_options(JsonObject& config);
 
 }  // namespace sdtune::model

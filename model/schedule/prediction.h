@@ -16,9 +16,8 @@ enum class PredictionType {
   kSample,       // x0 itself
 };
 
-// "epsilon", "v_prediction" or "sample" of the key `prediction_type` (default epsilon). Throws WeightError.
-PredictionType read_prediction_type(JsonObject& config);
-// The same from any scheduler's config, leaving its other keys alone.
+// The key `prediction_type` of any scheduler's config ("epsilon" where absent), leaving its other keys alone. Throws
+// WeightError naming `where` and what is allowed.
 PredictionType prediction_type_of(const Json& scheduler_config, const std::string& where = "scheduler_config.json");
 
 // x_t = alpha * x0 + sigma * epsilon. The coefficients are scalars (0-dim) or broadcast against x_t.
@@ -32,6 +31,9 @@ torch::Tensor predicted_x0(PredictionType type, const torch::Tensor& output, con
                            const NoiseLevel& level);
 torch::Tensor predicted_epsilon(PredictionType type, const torch::Tensor& output, const torch::Tensor& x_t,
                                 const NoiseLevel& level);
+// x0 of a sample x0 + sigma * epsilon, whose signal is not scaled (the form of the Euler schedulers).
+torch::Tensor predicted_x0_unscaled(PredictionType type, const torch::Tensor& output, const torch::Tensor& sample,
+                                    const torch::Tensor& sigma);
 // epsilon of a given x0.
 torch::Tensor epsilon_from_x0(const torch::Tensor& x0, const torch::Tensor& x_t, const NoiseLevel& level);
 // alpha * noise - sigma * x0.

@@ -62,6 +62,8 @@ class Scheduler {
                                 NoiseSource& noise, const StepOptions& options) = 0;
 
   std::int64_t num_inference_steps() const { return num_inference_steps_; }
+  // For the schedulers that look timesteps up in the tables: ConfigError where one lies beyond them.
+  void require_timesteps_below_limit() const;
   torch::Tensor timesteps_;
   torch::Tensor sigmas_;
 

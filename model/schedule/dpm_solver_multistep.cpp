@@ -1,0 +1,185 @@
+#include "model/schedule/dpm_solver_multistep.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "model/schedule/timestep_spacing.h"
+
+namespace sdtune::model {
+namespace {
+
+// Runs of fewer steps end with lower orders (lower_order_final).
+constexpr std::int64_t kShortRun = 15;
+
+}  // namespace
+
+ConfigKeys DpmSolverMultistepScheduler::keys() {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return join_keys({beta_keys(),
+                    spacing_keys("linspace"),
+                    sigma_curve_keys(),
+                    {{"solver_order", 2, {1, 2, 3}},
+                     {"prediction_type", "epsilon", {"epsilon", "v_prediction", "sample"}},
+                     {"thresholding", false, {false}},
+                     {"dynamic_thresholding_ratio", 0.995},
+                     {"sample_max_value", 1.0},
+                     {"algorithm_type", "dpmsolver++", {"dpmsolver++", "sde-dpmsolver++"}},
+                     // UniPC's and DEIS' solvers, where the config was theirs, stand for the default (as in diffusers).
+                     {"solver_type", "midpoint", {"midpoint", "heun", "bh1", "bh2", "logrho"}},
+                     {"lower_order_final", true},
+                     {"euler_at_final", false},
+                     {"use_lu_lambdas", false},
+                     {"use_flow_sigmas", false, {false}},
+                     {"flow_shift", 1.0},
+                     {"final_sigmas_type", "zero", {"zero", "sigma_min"}},
+                     {"lambda_min_clipped", -kInfinity},
+                     {"variance_type", nullptr, {nullptr}},
+                     {"rescale_betas_zero_snr", false},
+                     {"use_dynamic_shifting", false, {false}},
+                     {"time_shift_type", "exponential"}}});
+}
+
+DpmSolverMultistepScheduler::DpmSolverMultistepScheduler(const Json& config)
+    : Scheduler(kClassName, config, NoiseSchedule(beta_options(config))),
+      alphas_cumprod_(finite_alphas_cumprod(noise_schedule(), config["rescale_betas_zero_snr"])),
+      table_(alphas_cumprod_),
+      prediction_type_(prediction_type_of(config)),
+      curve_(sigma_curve(config, kClassName)),
+      solver_order_(config["solver_order"]),
+      is_sde_(config["algorithm_type"] == "sde-dpmsolver++"),
+      is_heun_(config["solver_type"] == "heun") {}
+
+std::vector<double> DpmSolverMultistepScheduler::run_timesteps(std::int64_t num_inference_steps) const {
+  // Timesteps whose lambda lies below lambda_min_clipped are left out.
+  const torch::Tensor lambdas = alphas_cumprod_.sqrt().log() - (1 - alphas_cumprod_).sqrt().log();
+  const double lowest = config()["lambda_min_clipped"];
+  const std::int64_t last = (lambdas >= lowest).sum().item<std::int64_t>();
+  const std::string spacing = config()["timestep_spacing"];
+  if (spacing == "trailing") {
+    return trailing_timesteps(
+        last, static_cast<double>(noise_schedule().num_train_timesteps()) / static_cast<double>(num_inference_steps));
+  }
+  // One more than there are steps: the lowest is where the last step ends.
+  std::vector<double> timesteps =
+      spaced_timesteps(spacing, last, num_inference_steps + 1, config()["steps_offset"].get<std::int64_t>());
+  timesteps.pop_back();
+  round_all(timesteps);
+  return timesteps;
+}
+
+void DpmSolverMultistepScheduler::start_run(std::int64_t num_inference_steps) {
+  std::vector<double> timesteps = run_timesteps(num_inference_steps);
+  std::vector<double> sigmas = table_.interpolate(timesteps);
+  if (curve_ != SigmaCurve::kNone) {
+    sigmas = curve_sigmas(curve_, table_.first(), table_.last(), num_inference_steps, config());
+    timesteps = table_.timesteps_of(sigmas);
+    if (curve_ != SigmaCurve::kExponential && config()["beta_schedule"] != "squaredcos_cap_v2") round_all(timesteps);
+  }
+  sigmas.push_back(final_sigma(config(), table_));
+  timesteps_ = integer_tensor(timesteps);
+  sigmas_ = float_tensor(sigmas);
+  step_index_ = -1;
+  outputs_.clear();
+}
+
+DpmSolverMultistepScheduler::Level DpmSolverMultistepScheduler::level_at(std::int64_t index) const {
+  const torch::Tensor ratio = sigmas_[index];
+  const torch::Tensor alpha = 1 / (ratio.square() + 1).sqrt();
+  const torch::Tensor sigma = ratio * alpha;
+  return {alpha, sigma, alpha.log() - sigma.log()};
+}
+
+std::int64_t DpmSolverMultistepScheduler::order_of_step(std::int64_t index) const {
+  const std::int64_t count = timesteps_.size(0);
+  const bool lower_order_final = config()["lower_order_final"].get<bool>() && count < kShortRun;
+  const bool first_order_last =
+      config()["euler_at_final"].get<bool>() || lower_order_final || config()["final_sigmas_type"] == "zero";
+  std::int64_t order = std::min(solver_order_, static_cast<std::int64_t>(outputs_.size()));
+  if (index == count - 1 && first_order_last) order = 1;
+  if (index == count - 2 && lower_order_final) order = std::min<std::int64_t>(order, 2);
+  return order;
+}
+
+torch::Tensor DpmSolverMultistepScheduler::advance(const torch::Tensor& model_output, double t,
+                                                   const torch::Tensor& sample, NoiseSource& noise,
+                                                   const StepOptions&) {
+  if (step_index_ < 0) step_index_ = index_of_timestep(timesteps_, t);
+  TORCH_CHECK(step_index_ < timesteps_.size(0), class_name(), ": step after the end of the run");
+  const Level level = level_at(step_index_);
+  const torch::Tensor x0 = predicted_x0(prediction_type_, model_output, sample, {level.alpha, level.sigma});
+  if (static_cast<std::int64_t>(outputs_.size()) == solver_order_) outputs_.erase(outputs_.begin());
+  outputs_.push_back(x0);
+
+  const torch::Tensor x = sample.to(torch::kFloat32);
+  const std::int64_t order = order_of_step(step_index_);
+  const torch::Tensor previous =
+      is_sde_ ? solve_sde(order, step_index_, x, noise.draw(x.sizes(), torch::kFloat32, x.device()))
+              : solve_ode(order, step_index_, x);
+  ++step_index_;
+  return previous.to(x0.scalar_type());
+}
+
+DpmSolverMultistepScheduler::Differences DpmSolverMultistepScheduler::differences(std::int64_t order,
+                                                                                  std::int64_t index,
+                                                                                  const torch::Tensor& h) const {
+  Differences out;
+  if (order < 2) return out;
+  const auto ago = [this](std::size_t count) -> const torch::Tensor& { return outputs_[outputs_.size() - 1 - count]; };
+  const torch::Tensor lambda = level_at(index).lambda;
+  const torch::Tensor lambda_1 = level_at(index - 1).lambda;
+  const torch::Tensor r0 = (lambda - lambda_1) / h;
+  out.first = (1.0 / r0) * (ago(0) - ago(1));
+  if (order < 3) return out;
+  const torch::Tensor r1 = (lambda_1 - level_at(index - 2).lambda) / h;
+  const torch::Tensor change = out.first - (1.0 / r1) * (ago(1) - ago(2));
+  out.first = out.first + (r0 / (r0 + r1)) * change;
+  out.second = (1.0 / (r0 + r1)) * change;
+  return out;
+}
+
+torch::Tensor DpmSolverMultistepScheduler::solve_ode(std::int64_t order, std::int64_t index,
+                                                     const torch::Tensor& sample) const {
+  const Level from = level_at(index);
+  const Level to = level_at(index + 1);
+  const torch::Tensor h = to.lambda - from.lambda;
+  const torch::Tensor decay = (-h).exp() - 1.0;
+  torch::Tensor result = (to.sigma / from.sigma) * sample - (to.alpha * decay) * outputs_.back();
+  const Differences d = differences(order, index, h);
+  if (order == 2 && !is_heun_) result = result - 0.5 * (to.alpha * decay) * d.first;
+  if (order == 3 || (order == 2 && is_heun_)) result = result + (to.alpha * (decay / h + 1.0)) * d.first;
+  if (order == 3) result = result - (to.alpha * ((decay + h) / h.square() - 0.5)) * d.second;
+  return result;
+}
+
+torch::Tensor DpmSolverMultistepScheduler::solve_sde(std::int64_t order, std::int64_t index,
+                                                     const torch::Tensor& sample, const torch::Tensor& draw) const {
+  const Level from = level_at(index);
+  const Level to = level_at(index + 1);
+  const torch::Tensor h = to.lambda - from.lambda;
+  const torch::Tensor growth = 1.0 - (-2.0 * h).exp();
+  torch::Tensor result = (to.sigma / from.sigma * (-h).exp()) * sample + (to.alpha * growth) * outputs_.back();
+  const Differences d = differences(order, index, h);
+  if (order == 2 && !is_heun_) result = result + 0.5 * (to.alpha * growth) * d.first;
+  if (order == 3 || (order == 2 && is_heun_)) {
+    result = result + (to.alpha * (growth / (-2.0 * h) + 1.0)) * d.first;
+  }
+  if (order == 3) {
+    result = result + (to.alpha * ((growth - 2.0 * h) / (2.0 * h).square() - 0.5)) * d.second;
+  }
+  return result + (to.sigma * growth.sqrt()) * draw;
+}
+
+torch::Tensor DpmSolverMultistepScheduler::add_noise(const torch::Tensor& x0, const torch::Tensor& noise,
+                                                     const torch::Tensor& timesteps) const {
+  TORCH_CHECK(sigmas_.defined(), class_name(), ": add_noise before set_timesteps");
+  const torch::Tensor wanted = timesteps.to(torch::kCPU, torch::kInt64).flatten();
+  std::vector<torch::Tensor> samples;
+  for (std::int64_t i = 0; i < wanted.numel(); ++i) {
+    const Level level = level_at(index_of_timestep(timesteps_, wanted[i].item<double>()));
+    samples.push_back(level.alpha * x0[i] + level.sigma * noise[i]);
+  }
+  return torch::stack(samples).to(x0.scalar_type());
+}
+
+}  // namespace sdtune::model
