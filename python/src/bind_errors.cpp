@@ -1,0 +1,119 @@
+// C++ errors as Python exceptions: sdtune.Error and its subtypes carry .problems and .exit_code.
+#include <c10/util/Exception.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <array>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "model/base/error.h"
+#include "python/src/module.h"
+
+namespace py = pybind11;
+
+namespace sdtune::python {
+
+namespace {
+
+// The exception types, made once and never freed: a translator may run while the interpreter shuts down.
+struct ErrorTypes {
+  PyObject* error = nullptr;
+  PyObject* config = nullptr;
+  PyObject* weight = nullptr;
+  PyObject* data = nullptr;
+  PyObject* checkpoint = nullptr;
+  PyObject* out_of_memory = nullptr;
+  PyObject* storage = nullptr;
+  PyObject* non_finite = nullptr;
+  PyObject* peer_lost = nullptr;
+};
+ErrorTypes types;
+
+PyObject* add_type(py::module_& module, const char* name, const char* doc, PyObject* base) {
+  PyObject* type = PyErr_NewExceptionWithDoc(("sdtune." + std::string(name)).c_str(), doc, base, nullptr);
+  if (type == nullptr) throw py::error_already_set();
+  module.add_object(name, type);
+  return type;
+}
+
+void add_types(py::module_& module) {
+  types.error = add_type(module, "Error",
+                         "What a user can mend. .problems lists every fault (where, what, hint); .exit_code is the one "
+                         "that the program sdtune ends with.",
+                         PyExc_Exception);
+  py::setattr(types.error, "problems", py::tuple());
+  py::setattr(types.error, "exit_code", py::int_(1));
+  types.config = add_type(module, "ConfigError", "An option, its value or a combination is wrong.", types.error);
+  types.weight = add_type(module, "WeightError", "A model folder, weight or tokenizer file is wrong.", types.error);
+  types.data = add_type(module, "DataError", "A picture, caption or picture folder is wrong.", types.error);
+  types.checkpoint = add_type(module, "CheckpointError", "No valid checkpoint where one was asked for.", types.error);
+  types.out_of_memory = add_type(module, "OutOfMemoryError", "Memory of the host or device ran out.", types.error);
+  types.storage = add_type(module, "StorageError", "The disk refused a write.", types.error);
+  types.non_finite = add_type(module, "NonFiniteError", "Loss or gradients stayed non-finite.", types.error);
+  types.peer_lost = add_type(module, "PeerLostError", "Another rank died or hangs.", types.error);
+}
+
+PyObject* type_of(const Error& error) {
+  if (dynamic_cast<const ConfigError*>(&error) != nullptr) return types.config;
+  if (dynamic_cast<const WeightError*>(&error) != nullptr) return types.weight;
+  if (dynamic_cast<const DataError*>(&error) != nullptr) return types.data;
+  if (dynamic_cast<const CheckpointError*>(&error) != nullptr) return types.checkpoint;
+  if (dynamic_cast<const OutOfMemoryError*>(&error) != nullptr) return types.out_of_memory;
+  if (dynamic_cast<const StorageError*>(&error) != nullptr) return types.storage;
+  if (dynamic_cast<const NonFiniteError*>(&error) != nullptr) return types.non_finite;
+  if (dynamic_cast<const PeerLostError*>(&error) != nullptr) return types.peer_lost;
+  return types.error;
+}
+
+void raise(PyObject* type, const std::vector<Problem>& problems, ExitCode code, const std::string& text) {
+  const py::object error = py::reinterpret_borrow<py::object>(type)(text);
+  error.attr("problems") = py::cast(problems);
+  error.attr("exit_code") = static_cast<int>(code);
+  PyErr_SetObject(type, error.ptr());
+}
+
+void raise_out_of_memory(const std::string& cause) {
+  const Problem problem{"memory", cause, "lower micro_batch or resolution, or set gradient_checkpointing"};
+  raise(types.out_of_memory, {problem}, ExitCode::kOutOfMemory, problem.line());
+}
+
+// LibTorch reports a full host as a plain c10::Error.
+bool is_out_of_memory(const c10::Error& error) {
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         error.msg().find("not enough memory") != std::string::npos;
+}
+
+void translate(std::exception_ptr thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    raise(type_of(error), error.problems(), error.code(), error.what());
+  } catch (const c10::Error& error) {
+    if (is_out_of_memory(error)) {
+      raise_out_of_memory(error.msg());
+    } else {  // a broken call contract: a shape, a device, an order of calls
+      PyErr_SetString(PyExc_RuntimeError, error.what_without_backtrace());
+    }
+  } catch (const std::bad_alloc&) {
+    raise_out_of_memory("an allocation failed");
+  }
+}
+
+}  // namespace
+
+void register_errors(py::module_& module) {
+  py::class_<Problem>(module, "Problem", "One fault: where it is, what is wrong, what to do (may be empty).")
+      .def(py::init<std::string, std::string, std::string>(), py::arg("where"), py::arg("what"), py::arg("hint") = "")
+      .def_readonly("where", &Problem::where, "A file (with :LINE) or an option.")
+      .def_readonly("what", &Problem::what, "What is wrong, with the value got and what is allowed.")
+      .def_readonly("hint", &Problem::hint, "What to do; may be empty.")
+      .def("__str__", &Problem::line)
+      .def("__repr__", [](const Problem& problem) { return "<Problem " + problem.line() + ">"; });
+  add_types(module);
+  py::register_exception_translator(&translate);
+}
+
+}  // namespace sdtune::python
