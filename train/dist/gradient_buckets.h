@@ -1,0 +1,95 @@
+// Gradients in flat memory, in the order in which backward yields them, summed over the ranks while backward still
+// runs.
+//
+// A hook per parameter takes the gradient that autograd has just finished, writes it into the flat bucket (copies in
+// the first micro-batch of a step, adds in the others) and lets autograd's tensor go, so nothing is zeroed and no
+// gradient lives twice. In the last micro-batch a bucket whose parameters are all done is all-reduced at once. The
+// hooks make the buckets invisible where backward() is called: begin_step, begin_round and finish_step must enclose it.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "train/dist/process_group.h"
+
+namespace sdtune::train {
+
+struct NamedParameter {
+  std::string name;
+  torch::Tensor weight;  // a leaf that requires grad, dense in any memory format
+};
+
+struct BucketOptions {
+  std::int64_t bucket_bytes = std::int64_t{25}
+                              << 20;  // a bucket is closed when it holds this much; 128 MiB suits NVLink
+  bool float32_gradients = false;     // sum micro-batches and ranks in float32 whatever the weight's dtype
+};
+
+class GradientBuckets {
+ public:
+  // `parameters` in the order forward uses them (registration order will do). Installs the hooks; `group` must outlive
+  // this object.
+  GradientBuckets(std::vector<NamedParameter> parameters, ProcessGroup& group, const BucketOptions& options);
+  ~GradientBuckets();  // removes the hooks
+  GradientBuckets(const GradientBuckets&) = delete;
+  GradientBuckets& operator=(const GradientBuckets&) = delete;
+
+  // The gradient of parameters[index]: shape and strides of the weight, a view into its bucket, whose memory stays. It
+  // holds the sum over micro-batches and ranks after finish_step(), so each micro-batch's loss must be its share of the
+  // whole: its sum divided by the number of samples of the step on all ranks. Zero for a parameter that backward left
+  // out.
+  const torch::Tensor& gradient(std::size_t index) const { return gradients_.at(index); }
+
+  // Before the first backward of an optimizer step of `rounds` micro-batches.
+  void begin_step(std::int64_t rounds);
+  // Before each backward. Only in the last round anything is sent.
+  void begin_round();
+  // After the last backward: sends what is left and waits for all. Throws PeerLostError.
+  void finish_step();
+
+  std::size_t bucket_count() const { return buckets_.size(); }
+  // Each bucket's whole memory, for the norm and for checks: one dense vector.
+  const torch::Tensor& bucket(std::size_t index) const { return buckets_.at(index).flat; }
+
+ private:
+  friend class GradientHook;
+  struct Bucket {
+    torch::Tensor flat;
+    std::vector<std::size_t> members;  // indices of parameters
+    std::size_t unfinished = 0;        // members whose gradient is still to come in the last round
+    bool sent = false;
+    std::unique_ptr<PendingReduce> pending;
+  };
+  struct State {  // of one parameter
+    std::size_t bucket = 0;
+    bool written = false;       // in this step
+    std::int64_t calls = 0;     // of the hook in this round
+    std::int64_t expected = 0;  // calls a round, as the first round of training had them; 0 = not known yet
+  };
+
+  void assign_buckets(const BucketOptions& options);
+  void allocate(Bucket& bucket, const BucketOptions& options);
+  void take_gradient(std::size_t index);
+  void start_last_round();
+  void send_ready();
+  void send(Bucket& bucket);
+  void agree_on_order();
+
+  std::vector<NamedParameter> parameters_;
+  ProcessGroup& group_;
+  std::vector<torch::Tensor> gradients_;
+  std::vector<State> states_;
+  std::vector<Bucket> buckets_;
+  std::vector<std::size_t> send_order_;  // the same on every rank: rank 0's order of completion in the first step
+  std::vector<std::size_t> completed_;   // observed in the first step
+  std::size_t next_to_send_ = 0;
+  std::int64_t rounds_ = 0;
+  std::int64_t round_ = 0;
+  bool order_known_ = false;
+};
+
+}  // namespace sdtune::train

@@ -1,0 +1,82 @@
+// The ranks that train together, as the few operations that training needs. One process needs no c10d at all.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "train/dist/dist_options.h"
+#include "train/dist/rank_env.h"
+
+namespace sdtune::train {
+
+// A collective under way. wait() must be called once; it throws PeerLostError.
+class PendingReduce {
+ public:
+  virtual ~PendingReduce() = default;
+  virtual void wait() = 0;
+};
+
+// Every rank calls the same operations in the same order. All throw PeerLostError naming the lost rank and its host
+// when a peer dies, or does not answer within peer_timeout.
+class ProcessGroup {
+ public:
+  virtual ~ProcessGroup() = default;
+  virtual std::int64_t rank() const = 0;
+  virtual std::int64_t world_size() const = 0;
+
+  // The sum over all ranks, in place, while the caller goes on. On CUDA, wait() makes the current stream wait.
+  virtual std::unique_ptr<PendingReduce> start_all_reduce_sum(torch::Tensor tensor) = 0;
+  virtual void broadcast(torch::Tensor tensor, std::int64_t root) = 0;  // in place
+  virtual void barrier() = 0;
+  // Everybody's text, by rank; for the stop signal, file lists, errors. Not for bulk data.
+  virtual std::vector<std::string> gather_text(const std::string& text) = 0;
+
+  void all_reduce_sum(torch::Tensor tensor) { start_all_reduce_sum(std::move(tensor))->wait(); }
+  bool is_first() const { return rank() == 0; }
+
+  // What was asked of the network so far, for tests.
+  std::int64_t reduced_bytes() const { return reduced_bytes_; }
+  std::int64_t reductions() const { return reductions_; }
+
+ protected:
+  void count_reduction(std::int64_t bytes) {
+    reduced_bytes_ += bytes;
+    ++reductions_;
+  }
+
+ private:
+  std::int64_t reduced_bytes_ = 0;
+  std::int64_t reductions_ = 0;
+};
+
+// A run of one process: nothing to wait for, nothing to send.
+class SingleProcess final : public ProcessGroup {
+ public:
+  std::int64_t rank() const override { return 0; }
+  std::int64_t world_size() const override { return 1; }
+  std::unique_ptr<PendingReduce> start_all_reduce_sum(torch::Tensor) override {
+    return std::make_unique<NothingPending>();
+  }
+  void broadcast(torch::Tensor, std::int64_t) override {}
+  void barrier() override {}
+  std::vector<std::string> gather_text(const std::string& text) override { return {text}; }
+
+ private:
+  struct NothingPending final : PendingReduce {
+    void wait() override {}
+  };
+};
+
+// Meets the other ranks over the store at MASTER_ADDR:MASTER_PORT and joins them by Gloo (CPU) or NCCL (CUDA).
+// `config_hash` must be the same on every rank. One rank gives a SingleProcess, unless `device` is a GPU and
+// SDTUNE_FORCE_NCCL=1 (which proves NCCL on a machine with one GPU). Throws ConfigError where the ranks' configurations
+// differ or the port is taken, PeerLostError naming the ranks that did not come within options.start_timeout.
+std::unique_ptr<ProcessGroup> connect_ranks(const RankEnv& env, torch::Device device, const DistOptions& options,
+                                            const std::string& config_hash);
+
+}  // namespace sdtune::train
