@@ -1,0 +1,94 @@
+// What single schedulers accept and refuse.
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include <limits>
+#include <string>
+
+#include "model/base/error.h"
+#include "model/schedule/scheduler.h"
+
+namespace sdtune::model {
+namespace {
+
+std::string error_of(const std::string& class_name, const Json& config) {
+  try {
+    make_scheduler(class_name, config);
+  } catch (const WeightError& error) {
+    return error.problems().front().line();
+  }
+  return "";
+}
+
+TEST(SchedulerOptions, UnknownClassNamesTheNearestAndAllSupported) {
+  const std::string line = error_of("EulerDiscretScheduler", Json::object());
+  EXPECT_NE(line.find("did you mean EulerDiscreteScheduler"), std::string::npos) << line;
+  EXPECT_NE(line.find("PNDMScheduler"), std::string::npos) << line;
+  EXPECT_NE(error_of("UniPCMultistepScheduler", Json::object()).find("DPMSolverMultistepScheduler"), std::string::npos);
+}
+
+TEST(SchedulerOptions, ThresholdingIsRefusedByName) {
+  for (const char* name : {"DDPMScheduler", "DDIMScheduler", "DPMSolverMultistepScheduler"}) {
+    EXPECT_NE(error_of(name, {{"thresholding", true}}).find("thresholding"), std::string::npos);
+  }
+}
+
+TEST(SchedulerOptions, PndmPredictsNoSample) {
+  EXPECT_NE(error_of("PNDMScheduler", {{"prediction_type", "sample"}}).find("v_prediction"), std::string::npos);
+  EXPECT_EQ(error_of("DDIMScheduler", {{"prediction_type", "sample"}}), "");
+}
+
+TEST(SchedulerOptions, OneSigmaCurveAtMost) {
+  EXPECT_NE(error_of("EulerDiscreteScheduler", {{"use_karras_sigmas", true}, {"use_exponential_sigmas", true}})
+                .find("one of them"),
+            std::string::npos);
+}
+
+TEST(SchedulerOptions, NullIsTheDefault) {
+  const auto scheduler =
+      make_scheduler("DPMSolverMultistepScheduler", {{"lambda_min_clipped", nullptr}, {"solver_order", nullptr}});
+  EXPECT_EQ(scheduler->config()["solver_order"], 2);
+  EXPECT_EQ(scheduler->config()["lambda_min_clipped"].get<double>(), -std::numeric_limits<double>::infinity());
+}
+
+TEST(SchedulerOptions, DefaultsDoNotTravelToAnotherClass) {
+  // PNDM's default spacing is leading, DPM-Solver's linspace; only a spacing that was given is carried over.
+  const auto pndm = make_scheduler("PNDMScheduler", {{"beta_end", 0.012}});
+  const auto dpm = make_scheduler("DPMSolverMultistepScheduler", pndm->config());
+  EXPECT_EQ(dpm->config()["timestep_spacing"], "linspace");
+  EXPECT_EQ(dpm->config()["beta_end"], 0.012);
+  const auto given = make_scheduler("PNDMScheduler", {{"timestep_spacing", "leading"}, {"skip_prk_steps", true}});
+  const auto other = make_scheduler("DPMSolverMultistepScheduler", given->config());
+  EXPECT_EQ(other->config()["timestep_spacing"], "leading");
+  EXPECT_EQ(make_scheduler("PNDMScheduler", other->config())->config()["skip_prk_steps"], true);
+}
+
+TEST(SchedulerOptions, OffsetBeyondTheTableIsNamed) {
+  const auto scheduler = make_scheduler("DDIMScheduler", {{"steps_offset", 1}});
+  EXPECT_THROW(scheduler->set_timesteps(1000), ConfigError);
+  EXPECT_NO_THROW(scheduler->set_timesteps(999));
+}
+
+TEST(SchedulerOptions, RungeKuttaNeedsFourSteps) {
+  const auto scheduler = make_scheduler("PNDMScheduler", Json::object());
+  EXPECT_THROW(scheduler->set_timesteps(3), ConfigError);
+  scheduler->set_timesteps(4);
+  EXPECT_EQ(scheduler->timesteps().size(0), 13);
+}
+
+TEST(NoiseSource, ListOfGeneratorsDrawsASampleEach) {
+  GeneratorNoise both({make_cpu_generator(1), make_cpu_generator(2)});
+  GeneratorNoise second(make_cpu_generator(2));
+  const torch::Tensor pair = both.draw({2, 3, 4}, torch::kFloat32, torch::kCPU);
+  EXPECT_TRUE(torch::equal(pair[1], second.draw({1, 3, 4}, torch::kFloat32, torch::kCPU)[0]));
+  EXPECT_THROW(both.draw({3, 3, 4}, torch::kFloat32, torch::kCPU), c10::Error);
+}
+
+TEST(NoiseSource, FixedNoiseMustFit) {
+  FixedNoise noise(torch::ones({1, 2}));
+  EXPECT_TRUE(torch::equal(noise.draw({1, 2}, torch::kFloat32, torch::kCPU), torch::ones({1, 2})));
+  EXPECT_THROW(noise.draw({2, 2}, torch::kFloat32, torch::kCPU), c10::Error);
+}
+
+}  // namespace
+}  // namespace sdtune::model
