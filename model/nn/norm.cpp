@@ -1,5 +1,7 @@
 #include "model/nn/norm.h"
 
+#include "model/kernels/group_norm.h"
+
 namespace sdtune::model {
 
 GroupNormImpl::GroupNormImpl(int64_t num_groups, int64_t num_channels, double eps)
@@ -11,13 +13,15 @@ GroupNormImpl::GroupNormImpl(int64_t num_groups, int64_t num_channels, double ep
 }
 
 torch::Tensor GroupNormImpl::forward(const torch::Tensor& x) {
-  return torch::group_norm(x, num_groups_, weight, bias, eps_);
+  return group_norm(x, {.weight = weight, .bias = bias, .groups = num_groups_, .eps = eps_});
 }
 
 torch::Tensor GroupNormImpl::forward_activated(const torch::Tensor& x, Activation activation,
                                                const torch::Tensor& offset) {
-  const torch::Tensor shifted = offset.defined() ? x + offset.unsqueeze(2).unsqueeze(3) : x;
-  return activate(forward(shifted), activation);
+  const bool silu = activation == Activation::kSilu;
+  const torch::Tensor y = group_norm(
+      x, {.weight = weight, .bias = bias, .offset = offset, .groups = num_groups_, .eps = eps_, .silu = silu});
+  return silu ? y : activate(y, activation);
 }
 
 LayerNormImpl::LayerNormImpl(int64_t size, double eps) : eps_(eps) {

@@ -57,7 +57,7 @@ torch::Tensor UNet2DConditionModelImpl::forward(const torch::Tensor& sample, con
   const torch::TensorOptions weights = conv_in_->weight.options();
   const BlockConditions conditions = {.time = time_embedding(timestep, batch, added), .context = context.to(weights)};
 
-  torch::Tensor x = sample.to(weights);
+  torch::Tensor x = sample.to(weights).contiguous(torch::MemoryFormat::ChannelsLast);
   if (config_.center_input_sample) x = 2 * x - 1;
   x = conv_in_(x);
   std::vector<torch::Tensor> skips = {x};

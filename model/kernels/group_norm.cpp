@@ -1,0 +1,64 @@
+#include "model/kernels/group_norm.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "model/kernels/group_norm_cpu.h"
+
+namespace sdtune::model {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct FusedGroupNorm : torch::autograd::Function<FusedGroupNorm> {
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x, const torch::Tensor& weight,
+                               const torch::Tensor& bias, const std::optional<torch::Tensor>& offset,
+                               const GroupNormArguments& arguments) {
+    const torch::Tensor map = x.contiguous(x.suggest_memory_format());
+    const torch::Tensor y = torch::empty_like(map);
+    const GroupNormStatistics found = group_norm_cpu(map, y, arguments);
+    context->save_for_backward({map, weight, bias, offset.value_or(torch::Tensor()), found.sum, found.mean, found.rstd,
+                                found.scale, found.shift});
+    context->saved_data["groups"] = arguments.groups;
+    context->saved_data["eps"] = arguments.eps;
+    context->saved_data["silu"] = arguments.silu;
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const torch::Tensor& x = saved[0];
+    const GroupNormArguments arguments = {.weight = saved[1],
+                                          .bias = saved[2],
+                                          .offset = saved[3],
+                                          .groups = context->saved_data["groups"].toInt(),
+                                          .eps = context->saved_data["eps"].toDouble(),
+                                          .silu = context->saved_data["silu"].toBool()};
+    const GroupNormStatistics statistics = {saved[4], saved[5], saved[6], saved[7], saved[8]};
+    const torch::Tensor dy = gradients[0].contiguous(x.suggest_memory_format());
+    const torch::Tensor dx = torch::empty_like(x);
+    const GroupNormGradients out = group_norm_cpu_backward(x, dy, dx, arguments, statistics);
+    const auto dtype = arguments.weight.scalar_type();
+    return {dx, out.weight.to(dtype), out.bias.to(dtype),
+            arguments.offset.defined() ? out.offset.to(arguments.offset.scalar_type()) : torch::Tensor(),
+            torch::Tensor()};
+  }
+};
+
+torch::Tensor composed(const torch::Tensor& x, const GroupNormArguments& arguments) {
+  const torch::Tensor shifted = arguments.offset.defined() ? x + arguments.offset.unsqueeze(2).unsqueeze(3) : x;
+  const torch::Tensor y = torch::group_norm(shifted, arguments.groups, arguments.weight, arguments.bias, arguments.eps);
+  return arguments.silu ? torch::silu(y) : y;
+}
+
+}  // namespace
+
+torch::Tensor group_norm(const torch::Tensor& x, const GroupNormArguments& arguments) {
+  const bool fused = x.is_cpu() && (x.scalar_type() == torch::kFloat32 || x.scalar_type() == torch::kBFloat16);
+  if (!fused) return composed(x, arguments);
+  const std::optional<torch::Tensor> offset =
+      arguments.offset.defined() ? std::optional(arguments.offset) : std::nullopt;
+  return FusedGroupNorm::apply(x, arguments.weight, arguments.bias, offset, arguments);
+}
+
+}  // namespace sdtune::model

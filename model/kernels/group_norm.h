@@ -1,0 +1,22 @@
+// Group norm with SiLU and an added offset a channel, as one differentiable operation.
+#pragma once
+
+#include <torch/types.h>
+
+namespace sdtune::model {
+
+struct GroupNormArguments {
+  torch::Tensor weight;                    // [C]
+  torch::Tensor bias;                      // [C]
+  torch::Tensor offset = torch::Tensor();  // [B, C], added to x before the norm; or undefined
+  int64_t groups = 1;
+  double eps = 1e-5;
+  bool silu = false;
+};
+
+// act(group_norm(x + offset)) for x [B, C, H, W]; the result has x's dtype and memory format. On the CPU in float32 and
+// bfloat16 one fused kernel that keeps only x for backward, with sums in double, whose result does not depend on the
+// number of threads; elsewhere LibTorch's operations, with statistics in float32.
+torch::Tensor group_norm(const torch::Tensor& x, const GroupNormArguments& arguments);
+
+}  // namespace sdtune::model
