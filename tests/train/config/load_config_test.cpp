@@ -167,7 +167,8 @@ constexpr BadConfig kBadConfigs[] = {
     {"seed: 1\n---\nseed: 2\n", "me.yaml", "more than one document"},
     {"seed: \xFF\n", "me.yaml:1", "is not UTF-8"},
     {"seed: 1\x01\n", "me.yaml:1", "control character"},
-    {"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "me.yaml:1", "nested deeper"},
+    {"seed: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]\n", "me.yaml:1",
+     "nested deeper"},
 };
 static_assert(std::size(kBadConfigs) >= 40);
 
