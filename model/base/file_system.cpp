@@ -91,8 +91,15 @@ FileSystem& real_file_system() {
   return files;
 }
 
+fs::path partial_name(const fs::path& path) {
+  std::string name = path.filename().string();
+  name.insert(0, 1, '.');
+  name.append(".partial");
+  return path.parent_path() / name;
+}
+
 void write_file_atomically(FileSystem& files, const fs::path& path, std::string_view content) {
-  const fs::path partial = path.parent_path() / ("." + path.filename().string() + ".partial");
+  const fs::path partial = partial_name(path);
   const std::unique_ptr<OutputFile> file = files.create(partial);
   file->write(std::as_bytes(std::span(content)));
   file->sync();

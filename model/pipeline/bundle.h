@@ -33,7 +33,7 @@ struct ModelBundle {
   bool is_xl() const { return pipeline_class == "StableDiffusionXLPipeline"; }
   torch::Dtype dtype() const;    // of the UNet
   torch::Device device() const;  // of the UNet
-  // Moves every component; the VAE stays in float32 where its config says force_upcast and dtype is float16.
+  // Moves and casts every component.
   void to(torch::Dtype dtype, torch::Device device);
   // Latent cells times this are pixels.
   std::int64_t vae_factor() const { return vae->config().downscale(); }

@@ -1,0 +1,139 @@
+#include "model/base/safetensors_header.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string_view>
+
+#include "model/base/error.h"
+#include "model/base/json.h"
+#include "model/base/weight_format.h"
+
+namespace sdtune {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "safetensors is little-endian and read in place");
+
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
+
+std::uint64_t unsigned_of(const Json& value, const std::string& where) {
+  // nlohmann stores what fits as unsigned; negative numbers and floats are other kinds.
+  if (!value.is_number_unsigned()) throw WeightError(where, "needs whole numbers from 0 on (got " + value.dump() + ")");
+  return value.get<std::uint64_t>();
+}
+
+std::uint64_t multiply(std::uint64_t a, std::uint64_t b, const std::string& where) {
+  std::uint64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) throw WeightError(where, "has a shape whose size overflows");
+  return product;
+}
+
+TensorEntry parse_entry(const Json& json, const std::string& where) {
+  JsonObject object(json, where);
+  TensorEntry entry;
+  entry.dtype = object.string("dtype", "");
+  std::uint64_t bytes = dtype_bytes(entry.dtype);
+  if (bytes == 0)
+    object.fail("dtype",
+                "is not supported (got '" + entry.dtype + "'; allowed: F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL)");
+  const Json& shape = object.raw("shape");
+  if (!shape.is_array()) object.fail("shape", "must be a list");
+  for (const Json& item : shape) {
+    const std::uint64_t size = unsigned_of(item, where + ": shape");
+    if (size > static_cast<std::uint64_t>(INT64_MAX)) throw WeightError(where, "has a shape whose size overflows");
+    bytes = multiply(bytes, size, where);
+    entry.shape.push_back(static_cast<std::int64_t>(size));
+  }
+  const Json& offsets = object.raw("data_offsets");
+  if (!offsets.is_array() || offsets.size() != 2) object.fail("data_offsets", "must be two numbers");
+  entry.begin = unsigned_of(offsets[0], where + ": data_offsets");
+  entry.end = unsigned_of(offsets[1], where + ": data_offsets");
+  if (entry.end < entry.begin || entry.end - entry.begin != bytes) {
+    throw WeightError(where, "has a byte range that is not its shape's size (got " + std::to_string(entry.begin) +
+                                 " to " + std::to_string(entry.end) + "; the shape needs " + std::to_string(bytes) +
+                                 " bytes)");
+  }
+  object.finish();
+  return entry;
+}
+
+// The ranges, in order, must follow each other without a gap and end with the file.
+void check_layout(const SafetensorsHeader& header, std::uint64_t data_bytes, const std::string& where) {
+  std::vector<const std::pair<const std::string, TensorEntry>*> order;
+  for (const auto& item : header.tensors) order.push_back(&item);
+  std::sort(order.begin(), order.end(), [](auto* a, auto* b) {
+    return std::pair(a->second.begin, a->second.end) < std::pair(b->second.begin, b->second.end);
+  });
+  std::uint64_t expected = 0;
+  for (const auto* item : order) {
+    if (item->second.begin != expected) {
+      throw WeightError(where + ": " + item->first, "does not begin where the tensor before it ends (got " +
+                                                        std::to_string(item->second.begin) + "; expected " +
+                                                        std::to_string(expected) + ")");
+    }
+    expected = item->second.end;
+  }
+  if (expected != data_bytes) {
+    throw WeightError(where,
+                      "is cut off or has extra bytes (the header describes " + std::to_string(expected) +
+                          " bytes of tensors; found " + std::to_string(data_bytes) + ")",
+                      "copy or download it again");
+  }
+}
+
+}  // namespace
+
+std::uint64_t dtype_bytes(const std::string& dtype) {
+  static const std::map<std::string, std::uint64_t> kBytes = {{"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2},
+                                                              {"I64", 8}, {"I32", 4}, {"I16", 2}, {"I8", 1},
+                                                              {"U8", 1},  {"BOOL", 1}};
+  const auto found = kBytes.find(dtype);
+  return found == kBytes.end() ? 0 : found->second;
+}
+
+SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file, const std::string& where) {
+  refuse_other_formats(file, where);
+  std::uint64_t length = 0;
+  if (file.size() < sizeof(length)) throw WeightError(where, "is too short to be a safetensors file");
+  std::memcpy(&length, file.data(), sizeof(length));
+  if (length > kMaxHeaderBytes) throw WeightError(where, "has a header of over 100 MB, or is not a safetensors file");
+  if (length > file.size() - sizeof(length))
+    throw WeightError(where, "is cut off inside its header", "copy or download it again");
+  const std::string_view text(reinterpret_cast<const char*>(file.data()) + sizeof(length), length);
+  if (!text.starts_with('{')) throw WeightError(where, "has a header that is not a JSON object");
+  const Json json = parse_json(text, where);
+  SafetensorsHeader header;
+  header.data_offset = sizeof(length) + length;
+  for (const auto& [name, value] : json.items()) {
+    if (name != "__metadata__") {
+      header.tensors.emplace(name, parse_entry(value, where + ": " + name));
+      continue;
+    }
+    JsonObject metadata(value, where + ": __metadata__");
+    for (const auto& item : value.items()) header.metadata[item.key()] = metadata.string(item.key(), "");
+  }
+  check_layout(header, file.size() - header.data_offset, where);
+  return header;
+}
+
+std::string make_safetensors_header(std::vector<std::pair<std::string, TensorEntry>>& tensors,
+                                    const std::map<std::string, std::string>& metadata) {
+  Json json = Json::object();
+  if (!metadata.empty()) json["__metadata__"] = metadata;
+  std::uint64_t offset = 0;
+  for (auto& [name, entry] : tensors) {
+    std::uint64_t bytes = dtype_bytes(entry.dtype);
+    for (const std::int64_t size : entry.shape) bytes *= static_cast<std::uint64_t>(size);
+    entry.begin = offset;
+    entry.end = offset += bytes;
+    json[name] = {{"dtype", entry.dtype}, {"shape", entry.shape}, {"data_offsets", {entry.begin, entry.end}}};
+  }
+  std::string text = json.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');
+  const std::uint64_t length = text.size();
+  std::string header(sizeof(length), '\0');
+  std::memcpy(header.data(), &length, sizeof(length));
+  return header + text;
+}
+
+}  // namespace sdtune

@@ -1,0 +1,86 @@
+#include "model/weights/load_into.h"
+
+#include <c10/core/GradMode.h>
+
+#include <map>
+#include <sstream>
+
+#include "model/base/error.h"
+
+namespace sdtune::model {
+namespace {
+
+struct Match {
+  std::string stored;
+  torch::Tensor parameter;
+};
+
+std::string shape_text(torch::IntArrayRef shape) {
+  std::ostringstream text;
+  text << shape;
+  return text.str();
+}
+
+// Fills the report; returns what to copy where, by our name.
+std::map<std::string, Match> match_keys(const torch::nn::Module& module, const TensorSource& source, KeyFamily family,
+                                        LoadReport& report) {
+  std::map<std::string, torch::Tensor> parameters;
+  for (const auto& item : module.named_parameters()) parameters.emplace(item.key(), item.value());
+  std::map<std::string, Match> matches;
+  for (const std::string& stored : source.names()) {
+    const std::string key = our_key(family, stored);
+    if (key.empty()) continue;
+    const auto parameter = parameters.find(key);
+    if (parameter == parameters.end() || matches.contains(key)) {
+      report.unexpected.push_back(stored);
+      continue;
+    }
+    const torch::Tensor tensor = fit_projection(source.tensor(stored), parameter->second.sizes());
+    matches.emplace(key, Match{stored, parameter->second});
+    if (tensor.sizes() == parameter->second.sizes()) {
+      report.matched.push_back(key);
+    } else {
+      report.wrong_shape.push_back(key + ": " + shape_text(tensor.sizes()) + " instead of " +
+                                   shape_text(parameter->second.sizes()));
+    }
+  }
+  for (const auto& [key, parameter] : parameters) {
+    if (!matches.contains(key)) report.missing.push_back(key);
+  }
+  return matches;
+}
+
+std::string count_and_first(const std::vector<std::string>& names, const std::string& what) {
+  if (names.empty()) return {};
+  std::string text = std::to_string(names.size()) + " " + what + " (";
+  for (std::size_t i = 0; i < names.size() && i < 3; ++i) text += (i > 0 ? ", " : "") + names[i];
+  return text + (names.size() > 3 ? ", ...) " : ") ");
+}
+
+}  // namespace
+
+LoadReport compare_keys(const torch::nn::Module& module, const TensorSource& source, KeyFamily family) {
+  LoadReport report;
+  match_keys(module, source, family, report);
+  return report;
+}
+
+LoadReport load_into(torch::nn::Module& module, const TensorSource& source, KeyFamily family) {
+  LoadReport report;
+  const std::map<std::string, Match> matches = match_keys(module, source, family, report);
+  if (!report.complete()) {
+    std::string what = "does not fit its config.json: " + count_and_first(report.missing, "tensors missing") +
+                       count_and_first(report.unexpected, "unexpected") +
+                       count_and_first(report.wrong_shape, "of a wrong shape");
+    what.pop_back();
+    throw WeightError(source.where(), what);
+  }
+  const c10::AutoGradMode no_gradients(false);
+  for (const auto& [key, match] : matches) {
+    torch::Tensor parameter = match.parameter;
+    parameter.copy_(fit_projection(source.tensor(match.stored), parameter.sizes()));
+  }
+  return report;
+}
+
+}  // namespace sdtune::model

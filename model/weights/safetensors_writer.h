@@ -1,0 +1,26 @@
+// Tensors to a safetensors file, whole or not at all.
+#pragma once
+
+#include <torch/types.h>
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/base/file_system.h"
+
+namespace sdtune::model {
+
+using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
+
+// Writes the tensors in the order of their names, cast to `dtype` where it is given and the tensor is floating; one
+// tensor at a time, so memory holds no second copy of the model. Same tensors, same bytes. The header's metadata says
+// format: pt, which transformers demands. Throws StorageError; the file at `path` is then what it was.
+void write_safetensors(FileSystem& files, const std::filesystem::path& path, NamedTensors tensors,
+                       std::optional<torch::Dtype> dtype = std::nullopt,
+                       std::map<std::string, std::string> metadata = {});
+
+}  // namespace sdtune::model

@@ -1,0 +1,107 @@
+#include "model/weights/tensor_source.h"
+
+#include <array>
+#include <set>
+
+#include "model/base/error.h"
+#include "model/base/json.h"
+#include "model/base/weight_format.h"
+
+namespace sdtune::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A shard's name in an index file comes from strangers: it must name a file beside the index, nothing else.
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name.find('/') == std::string::npos && name.find('\\') == std::string::npos &&
+         name.find('\0') == std::string::npos && name != "." && name != "..";
+}
+
+// Where only a pickle is there, its own refusal says how to convert it.
+void refuse_pickles(const fs::path& folder, const std::string& stem) {
+  for (const char* name : {"pytorch_model.bin", "model.ckpt", "diffusion_pytorch_model.bin"}) {
+    for (const fs::path& path : {folder / name, folder / (stem + ".bin")}) {
+      std::error_code error;
+      if (fs::is_regular_file(path, error)) refuse_other_formats(MappedFile(path).bytes(), path.string());
+    }
+  }
+}
+
+}  // namespace
+
+TensorSource TensorSource::of_file(const fs::path& path) {
+  TensorSource source;
+  source.where_ = path.string();
+  source.add_file(path);
+  return source;
+}
+
+TensorSource TensorSource::of_part(const fs::path& folder, const std::string& stem) {
+  TensorSource source;
+  source.where_ = folder.string();
+  for (const std::string& variant : {std::string(), std::string(".fp16")}) {
+    const fs::path single = folder / (stem + variant + ".safetensors");
+    // transformers and diffusers put the variant before or after "index".
+    const std::array indices = {folder / (stem + ".safetensors.index" + variant + ".json"),
+                                folder / (stem + variant + ".safetensors.index.json")};
+    std::error_code error;
+    if (fs::exists(single, error)) {
+      source.add_file(single);
+      source.where_ = single.string();
+      return source;
+    }
+    for (const fs::path& index : indices) {
+      if (!fs::exists(index, error)) continue;
+      source.add_shards(index);
+      return source;
+    }
+  }
+  refuse_pickles(folder, stem);
+  throw WeightError((folder / (stem + ".safetensors")).string(), "is missing",
+                    "a part of the model was not downloaded?");
+}
+
+void TensorSource::add_file(const fs::path& path) {
+  files_.emplace_back(path);
+  for (const auto& [name, entry] : files_.back().header().tensors) {
+    const auto [position, inserted] = file_of_.emplace(name, files_.size() - 1);
+    if (!inserted)
+      throw WeightError(path.string() + ": " + name, "is also in " + files_[position->second].path().string());
+  }
+}
+
+void TensorSource::add_shards(const fs::path& index) {
+  const Json json = read_json(index);
+  JsonObject object(json, index.string());
+  const Json& map = object.raw("weight_map");
+  if (!map.is_object()) object.fail("weight_map", "must be an object of tensor names and file names");
+  std::set<std::string> shards;
+  for (const auto& [name, shard] : map.items()) {
+    if (!shard.is_string() || !is_plain_name(shard.get<std::string>())) {
+      object.fail("weight_map: " + name, "must name a file beside the index (got " + shard.dump() + ")");
+    }
+    shards.insert(shard.get<std::string>());
+  }
+  for (const std::string& shard : shards) add_file(index.parent_path() / shard);
+  for (const auto& [name, shard] : map.items()) {
+    const auto found = file_of_.find(name);
+    const fs::path path = index.parent_path() / shard.get<std::string>();
+    if (found == file_of_.end() || files_[found->second].path() != path) {
+      throw WeightError(index.string() + ": " + name,
+                        "is not in the shard that the index names (" + shard.get<std::string>() + ")");
+    }
+  }
+}
+
+std::vector<std::string> TensorSource::names() const {
+  std::vector<std::string> list;
+  for (const auto& [name, file] : file_of_) list.push_back(name);
+  return list;
+}
+
+torch::Tensor TensorSource::tensor(const std::string& name) const {
+  return files_[file_of_.at(name)].tensor(name);
+}
+
+}  // namespace sdtune::model

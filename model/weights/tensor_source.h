@@ -1,0 +1,40 @@
+// One lookup over the weights of a model part, however they are spread over files.
+#pragma once
+
+#include <torch/types.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/weights/safetensors_file.h"
+
+namespace sdtune::model {
+
+class TensorSource {
+ public:
+  // One safetensors file.
+  static TensorSource of_file(const std::filesystem::path& path);
+  // A part of a diffusers folder (unet/, vae/, text_encoder/): `stem`.safetensors, or the shards that
+  // `stem`.safetensors.index.json lists, or the .fp16 variant of either. Shards must be plain file names inside the
+  // folder. Throws WeightError naming what is missing, and how to convert where only pickles are there.
+  static TensorSource of_part(const std::filesystem::path& folder, const std::string& stem);
+
+  std::vector<std::string> names() const;
+  bool has(const std::string& name) const { return file_of_.contains(name); }
+  torch::Tensor tensor(const std::string& name) const;  // as stored; call contract: has(name)
+  // The file or folder, for errors.
+  const std::string& where() const { return where_; }
+
+ private:
+  TensorSource() = default;
+  void add_file(const std::filesystem::path& path);
+  void add_shards(const std::filesystem::path& index);
+
+  std::string where_;
+  std::vector<SafetensorsFile> files_;
+  std::map<std::string, std::size_t> file_of_;
+};
+
+}  // namespace sdtune::model
