@@ -30,20 +30,23 @@ CropPlan center_crop(std::int64_t width, std::int64_t height, std::int64_t side)
   return plan;
 }
 
-Image cropped(const Image& photo, const CropPlan& plan, Filter filter) {
-  if (plan.left < 0 || plan.top < 0 || plan.left >= plan.free_columns() || plan.top >= plan.free_rows()) {
+Image cut_square(const Image& image, std::int64_t left, std::int64_t top, std::int64_t side) {
+  if (left < 0 || top < 0 || side < 1 || left > image.width - side || top > image.height - side) {
     throw DataError("crop", "the square lies outside of the picture");
   }
-  const Image small = resized(photo, plan.resized_width, plan.resized_height, filter);
   Image square;
-  square.width = square.height = plan.side;
-  const auto row_bytes = static_cast<std::size_t>(plan.side) * 3;
-  square.rgb.resize(row_bytes * static_cast<std::size_t>(plan.side));
-  for (std::int64_t y = 0; y < plan.side; ++y) {
-    const std::int64_t from = ((plan.top + y) * small.width + plan.left) * 3;
-    std::copy_n(small.rgb.data() + from, row_bytes, square.rgb.data() + static_cast<std::size_t>(y) * row_bytes);
+  square.width = square.height = side;
+  const auto row_bytes = static_cast<std::size_t>(side) * 3;
+  square.rgb.resize(row_bytes * static_cast<std::size_t>(side));
+  for (std::int64_t y = 0; y < side; ++y) {
+    const std::int64_t from = ((top + y) * image.width + left) * 3;
+    std::copy_n(image.rgb.data() + from, row_bytes, square.rgb.data() + static_cast<std::size_t>(y) * row_bytes);
   }
   return square;
+}
+
+Image cropped(const Image& photo, const CropPlan& plan, Filter filter) {
+  return cut_square(resized(photo, plan.resized_width, plan.resized_height, filter), plan.left, plan.top, plan.side);
 }
 
 }  // namespace sdtune::model

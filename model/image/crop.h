@@ -24,6 +24,9 @@ struct CropPlan {
 // The middle square. The longer side is truncated, and half pixels round to even, as torchvision does.
 CropPlan center_crop(std::int64_t width, std::int64_t height, std::int64_t side);
 
+// The square with its corner at (left, top). Throws DataError when it does not lie inside.
+Image cut_square(const Image& image, std::int64_t left, std::int64_t top, std::int64_t side);
+
 // The square of `plan` out of a photo of the size that the plan was made for.
 Image cropped(const Image& photo, const CropPlan& plan, Filter filter);
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/base/image.h"
+#include "model/image/crop.h"
 #include "model/image/resample.h"
 #include "model/vae/autoencoder_kl.h"
 #include "train/data/batch_plan.h"
@@ -56,14 +57,32 @@ class LatentCache {
   std::int64_t memory_bytes() const;
 
  private:
-  struct Picture;
-  struct Placing;
+  // float32 on the device of training, [B, C, h, w].
+  struct Gaussian {
+    torch::Tensor mean;
+    torch::Tensor deviation;
+  };
+  struct Picture {
+    std::int64_t width = 0;  // px, of the file as seen
+    std::int64_t height = 0;
+    model::CropPlan plan;  // of the centre crop
+    Image resized;         // without the cache: shorter side = resolution
+    Gaussian moments;      // with the cache: [1 or 2, C, h, w]; row 1 is of the mirrored square
+  };
+  // What is drawn for one slot: the corner of the square in the resized picture, and whether it is mirrored.
+  struct Placing {
+    std::int64_t left = 0;  // px
+    std::int64_t top = 0;   // px
+    bool mirrored = false;
+  };
 
-  void load_part(const std::vector<std::filesystem::path>& files, std::vector<Picture>& pictures,
-                 const std::function<void()>& one_done);
+  Picture load_picture(const std::filesystem::path& file);
   const Picture& picture_of(const BatchSlot& slot) const;
   Placing place(const BatchSlot& slot) const;
-  model::Moments moments(const std::vector<BatchSlot>& slots);
+  static Gaussian gaussian(const model::Moments& moments);
+  Image square(const Picture& picture, const Placing& placing) const;
+  Gaussian cached_moments(const std::vector<BatchSlot>& slots) const;
+  Gaussian fresh_moments(const std::vector<BatchSlot>& slots) const;
 
   LatentOptions options_;
   EncodePictures encode_;
