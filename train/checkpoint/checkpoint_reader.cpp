@@ -1,0 +1,116 @@
+#include "train/checkpoint/checkpoint_reader.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include "model/base/json.h"
+#include "model/base/manifest.h"
+#include "model/weights/safetensors_file.h"
+#include "train/checkpoint/checkpoint_folder.h"
+#include "train/checkpoint/tensor_names.h"
+
+namespace sdtune::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kFiles[] = {kWeightsFile, kOptimizerFile, kStateFile};
+
+void copy_stored(const model::SafetensorsFile& file, const std::string& name, torch::Tensor target) {
+  if (!file.has(name)) throw CheckpointError(file.path().string(), "lacks the tensor " + name);
+  const torch::Tensor stored = file.tensor(name);
+  if (stored.sizes() != target.sizes()) {
+    throw CheckpointError(file.path().string(), name + " has another shape than the model's parameter");
+  }
+  target.copy_(stored);
+}
+
+std::vector<Problem> only_damaged(const std::vector<Problem>& warnings) {
+  std::vector<Problem> problems = warnings;
+  problems.push_back({"resume_from_checkpoint", "every checkpoint is damaged",
+                      "restore one from a copy, or start again with --overwrite"});
+  return problems;
+}
+
+}  // namespace
+
+std::vector<Problem> checkpoint_faults(const fs::path& checkpoint) {
+  if (!fs::exists(checkpoint / kManifestName)) {
+    return {{checkpoint.string(), "has no manifest.json: it is half-written, or no checkpoint", ""}};
+  }
+  try {
+    const Manifest manifest = Manifest::read(checkpoint);
+    for (const char* name : kFiles) {
+      const bool listed = std::any_of(manifest.files.begin(), manifest.files.end(),
+                                      [name](const ManifestEntry& entry) { return entry.name == name; });
+      if (!listed) return {{(checkpoint / kManifestName).string(), std::string("does not list ") + name, ""}};
+    }
+    std::vector<Problem> faults = manifest.verify(checkpoint);
+    if (faults.empty()) read_run_state(checkpoint);
+    return faults;
+  } catch (const Error& error) {
+    return error.problems();
+  }
+}
+
+FoundCheckpoint find_checkpoint(const std::string& resume_from_checkpoint, const fs::path& checkpoints) {
+  FoundCheckpoint found;
+  if (resume_from_checkpoint.empty()) return found;
+  const bool is_auto = resume_from_checkpoint == "auto";
+  if (!is_auto && resume_from_checkpoint != "latest") {
+    const std::vector<Problem> faults = checkpoint_faults(resume_from_checkpoint);
+    if (!faults.empty()) throw CheckpointError(faults);
+    found.path = resume_from_checkpoint;
+    return found;
+  }
+  const std::vector<CheckpointFolder> candidates = list_checkpoints(checkpoints);
+  for (const CheckpointFolder& candidate : candidates) {
+    const std::vector<Problem> faults = checkpoint_faults(candidate.path);
+    if (faults.empty()) {
+      found.path = candidate.path;
+      return found;
+    }
+    found.warnings.insert(found.warnings.end(), faults.begin(), faults.end());
+  }
+  if (!candidates.empty()) throw CheckpointError(only_damaged(found.warnings));
+  if (!is_auto) {
+    throw CheckpointError("resume_from_checkpoint", "nothing to resume in " + checkpoints.string() + " (got latest)",
+                          "auto starts fresh when there is no checkpoint");
+  }
+  found.warnings.push_back(
+      {"resume_from_checkpoint", "no checkpoint in " + checkpoints.string() + ": starting fresh", ""});
+  return found;
+}
+
+RunState read_run_state(const fs::path& checkpoint) {
+  const fs::path file = checkpoint / kStateFile;
+  try {
+    return RunState::from_json(read_json(file), file.string());
+  } catch (const Error& error) {
+    throw CheckpointError(error.problems());
+  }
+}
+
+void load_optimizer(const fs::path& checkpoint, const RunState& state, AdamW& optimizer) {
+  const torch::NoGradGuard no_grad;
+  try {
+    const model::SafetensorsFile weights(checkpoint / kWeightsFile);
+    const model::SafetensorsFile moments(checkpoint / kOptimizerFile);
+    for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
+      const std::string& name = optimizer.parameters()[i].name;
+      const AdamWMemory& memory = optimizer.memory()[i];
+      copy_stored(weights, name, memory.master.detach());
+      copy_stored(moments, mean_name(name), memory.mean);
+      copy_stored(moments, square_name(name), memory.square);
+    }
+    if (weights.header().tensors.size() != optimizer.parameters().size()) {
+      throw CheckpointError(weights.path().string(), "holds parameters that this run does not train");
+    }
+  } catch (const WeightError& error) {
+    throw CheckpointError(error.problems());
+  }
+  optimizer.set_updates(state.updates);
+  optimizer.refresh_weights();
+}
+
+}  // namespace sdtune::train

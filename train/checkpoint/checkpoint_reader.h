@@ -1,0 +1,35 @@
+// Finding a checkpoint that is whole, and going on from it. What is half-written or damaged is never loaded.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/base/error.h"
+#include "train/checkpoint/run_state.h"
+#include "train/optim/adamw.h"
+
+namespace sdtune::train {
+
+// What is wrong with a checkpoint folder: no manifest, a file missing, of another size or hash (naming what was
+// expected and found), an unreadable state. Empty when it can be loaded. Reads all of it.
+std::vector<Problem> checkpoint_faults(const std::filesystem::path& checkpoint);
+
+struct FoundCheckpoint {
+  std::optional<std::filesystem::path> path;  // unset: start fresh, which only `auto` allows
+  std::vector<Problem> warnings;              // damaged checkpoints passed over; that nothing was there to resume
+};
+
+// The checkpoint that `resume_from_checkpoint` (latest, auto or a folder) means. Throws CheckpointError: `latest` with
+// nothing there; `latest` or `auto` with damaged checkpoints only; a folder that is not a valid checkpoint.
+FoundCheckpoint find_checkpoint(const std::string& resume_from_checkpoint, const std::filesystem::path& checkpoints);
+
+// Throws CheckpointError.
+RunState read_run_state(const std::filesystem::path& checkpoint);
+
+// Masters and moments by parameter name, the number of updates, and the weights from the masters. Throws
+// CheckpointError for a tensor that is missing or of another shape; the optimizer is then partly loaded.
+void load_optimizer(const std::filesystem::path& checkpoint, const RunState& state, AdamW& optimizer);
+
+}  // namespace sdtune::train

@@ -1,0 +1,56 @@
+#include "train/checkpoint/checkpoint_writer.h"
+
+#include <utility>
+
+#include "model/base/manifest.h"
+#include "model/weights/safetensors_writer.h"
+#include "train/checkpoint/checkpoint_folder.h"
+#include "train/checkpoint/checkpoint_reader.h"
+#include "train/checkpoint/hashing_file_system.h"
+#include "train/checkpoint/retention.h"
+#include "train/checkpoint/tensor_names.h"
+
+namespace sdtune::train {
+
+namespace fs = std::filesystem;
+
+CheckpointWriter::CheckpointWriter(FileSystem& files, fs::path checkpoints, std::optional<std::int64_t> limit)
+    : files_(files), checkpoints_(std::move(checkpoints)), limit_(limit) {}
+
+fs::path CheckpointWriter::write(const AdamW& optimizer, const RunState& state) {
+  const fs::path final_path = checkpoint_path(checkpoints_, state.step);
+  if (fs::exists(final_path)) {
+    if (checkpoint_faults(final_path).empty()) return final_path;
+    files_.remove_tree(final_path);
+  }
+  const fs::path temporary = temporary_path(final_path);
+  if (fs::exists(temporary)) files_.remove_tree(temporary);
+  files_.create_directories(temporary);
+  write_files(temporary, optimizer, state);
+  files_.sync_directory(temporary);
+  files_.rename(temporary, final_path);
+  files_.sync_directory(checkpoints_);
+  const std::vector<Problem> faults = checkpoint_faults(final_path);
+  if (!faults.empty()) throw StorageError(faults);
+  remove_old_checkpoints(files_, checkpoints_, state.step, limit_);
+  return final_path;
+}
+
+void CheckpointWriter::write_files(const fs::path& folder, const AdamW& optimizer, const RunState& state) {
+  HashingFileSystem hashing(files_, folder);
+  model::NamedTensors weights;
+  model::NamedTensors moments;
+  for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
+    const std::string& name = optimizer.parameters()[i].name;
+    const AdamWMemory& memory = optimizer.memory()[i];
+    weights.emplace_back(name, memory.master.detach());
+    moments.emplace_back(mean_name(name), memory.mean);
+    moments.emplace_back(square_name(name), memory.square);
+  }
+  model::write_safetensors(hashing, folder / kWeightsFile, std::move(weights));
+  model::write_safetensors(hashing, folder / kOptimizerFile, std::move(moments));
+  write_file_atomically(hashing, folder / kStateFile, state.to_json().dump(2) + "\n");
+  hashing.manifest().write(files_, folder);
+}
+
+}  // namespace sdtune::train

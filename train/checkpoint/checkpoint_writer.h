@@ -1,0 +1,32 @@
+// Saving: a checkpoint appears whole, under its name, or not at all.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "model/base/file_system.h"
+#include "train/checkpoint/run_state.h"
+#include "train/optim/adamw.h"
+
+namespace sdtune::train {
+
+class CheckpointWriter {
+ public:
+  // `checkpoints` is the folder they go into; `limit` of them are kept (unset: all).
+  CheckpointWriter(FileSystem& files, std::filesystem::path checkpoints, std::optional<std::int64_t> limit);
+
+  // Writes step-<state.step>: masters, moments and state into a .tmp folder, each synced, then the manifest, then the
+  // rename; reads it back against the manifest, and only then removes older ones. A valid checkpoint of that step is
+  // left as it is. Returns its path. Throws StorageError; the checkpoints from before are then untouched.
+  std::filesystem::path write(const AdamW& optimizer, const RunState& state);
+
+ private:
+  void write_files(const std::filesystem::path& folder, const AdamW& optimizer, const RunState& state);
+
+  FileSystem& files_;
+  std::filesystem::path checkpoints_;
+  std::optional<std::int64_t> limit_;
+};
+
+}  // namespace sdtune::train

@@ -1,0 +1,42 @@
+// What exact resume needs besides tensors: where the run stands, and what it was a run of. Random draws are functions
+// of the step, so there is no generator state; names and numbers know nothing of ranks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/base/error.h"
+#include "model/base/json.h"
+#include "train/precision/grad_scaler.h"
+
+namespace sdtune::train {
+
+// Everything that a run's numbers depend on, as text by name, so that a difference can be named.
+struct RunIdentity {
+  std::map<std::string, std::string> settings;  // option -> value
+  std::map<std::string, std::string> images;    // photo or class picture -> hash of file and caption
+  std::string base_hash;                        // of the base model's files
+
+  bool operator==(const RunIdentity&) const = default;
+};
+
+struct RunState {
+  std::int64_t step = 0;             // optimizer steps done, skipped ones included: the next step's index
+  std::int64_t updates = 0;          // those that were applied: position of the learning rate and of Adam
+  std::int64_t effective_batch = 1;  // photos a step
+  std::int64_t attempt = 1;          // 1 for a fresh run, one more at each resume
+  GradScalerState scaler;
+  RunIdentity identity;
+
+  Json to_json() const;
+  // Throws WeightError naming `where` and the key.
+  static RunState from_json(const Json& json, const std::string& where);
+};
+
+// Why a run of identity `now` cannot go on from one of identity `saved`: a line for each setting or picture that
+// changed, empty when none did.
+std::vector<Problem> identity_changes(const RunIdentity& saved, const RunIdentity& now);
+
+}  // namespace sdtune::train
