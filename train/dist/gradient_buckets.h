@@ -61,6 +61,7 @@ class GradientBuckets {
     torch::Tensor flat;
     std::vector<std::size_t> members;  // indices of parameters
     std::size_t unfinished = 0;        // members whose gradient is still to come in the last round
+    std::uint64_t last_call = 0;       // when its newest gradient came
     bool sent = false;
     std::unique_ptr<PendingReduce> pending;
   };
@@ -68,16 +69,15 @@ class GradientBuckets {
     std::size_t bucket = 0;
     bool written = false;       // in this step
     std::int64_t calls = 0;     // of the hook in this round
-    std::int64_t expected = 0;  // calls a round, as the first round of training had them; 0 = not known yet
+    std::int64_t expected = 0;  // calls a round, as the first step had them; 0 = it never came
   };
 
   void assign_buckets(const BucketOptions& options);
   void allocate(Bucket& bucket, const BucketOptions& options);
   void take_gradient(std::size_t index);
-  void start_last_round();
   void send_ready();
   void send(Bucket& bucket);
-  void agree_on_order();
+  void learn_order();
 
   std::vector<NamedParameter> parameters_;
   ProcessGroup& group_;
@@ -85,10 +85,10 @@ class GradientBuckets {
   std::vector<State> states_;
   std::vector<Bucket> buckets_;
   std::vector<std::size_t> send_order_;  // the same on every rank: rank 0's order of completion in the first step
-  std::vector<std::size_t> completed_;   // observed in the first step
   std::size_t next_to_send_ = 0;
   std::int64_t rounds_ = 0;
   std::int64_t round_ = 0;
+  std::uint64_t clock_ = 0;  // hook calls so far
   bool order_known_ = false;
 };
 
