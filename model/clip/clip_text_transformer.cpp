@@ -41,9 +41,8 @@ torch::Tensor ClipEncoderLayerImpl::attend(const torch::Tensor& x) {
 }
 
 torch::Tensor ClipEncoderLayerImpl::forward(const torch::Tensor& hidden_states) {
-  // Residuals are added in place to the fresh result of a linear layer, which backward does not need.
-  const torch::Tensor x = attend(layer_norm1_(hidden_states)).add_(hidden_states);
-  return fc2_(activate(fc1_(layer_norm2_(x)), activation_)).add_(x);
+  const torch::Tensor x = attend(layer_norm1_(hidden_states)) + hidden_states;
+  return fc2_(activate(fc1_(layer_norm2_(x)), activation_)) + x;
 }
 
 ClipTextTransformerImpl::ClipTextTransformerImpl(const ClipTextConfig& config)

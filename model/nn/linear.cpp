@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "model/kernels/conv2d.h"
 #include "model/nn/initial_values.h"
 
 namespace sdtune::model {
@@ -34,7 +35,7 @@ Conv2dImpl::Conv2dImpl(const Conv2dOptions& options) : options_(options) {
 }
 
 torch::Tensor Conv2dImpl::forward(const torch::Tensor& x) {
-  return torch::conv2d(x, weight, bias, options_.stride, options_.padding);
+  return conv2d(x, weight, bias, {.stride = options_.stride, .padding = options_.padding});
 }
 
 }  // namespace sdtune::model

@@ -50,10 +50,9 @@ BasicTransformerBlockImpl::BasicTransformerBlockImpl(const TransformerOptions& o
 }
 
 torch::Tensor BasicTransformerBlockImpl::forward(const torch::Tensor& x, const torch::Tensor& context) {
-  // Residuals are added in place to the fresh result of a linear layer, which backward does not need.
-  torch::Tensor y = attn1_(norm1_(x), only_cross_attention_ ? context : torch::Tensor()).add_(x);
-  y = attn2_(norm2_(y), context).add_(y);
-  return ff_(norm3_(y)).add_(y);
+  torch::Tensor y = attn1_(norm1_(x), only_cross_attention_ ? context : torch::Tensor()) + x;
+  y = attn2_(norm2_(y), context) + y;
+  return ff_(norm3_(y)) + y;
 }
 
 Transformer2DImpl::Transformer2DImpl(const TransformerOptions& options)
@@ -94,8 +93,8 @@ torch::Tensor Transformer2DImpl::forward(const torch::Tensor& x, const torch::Te
       y = block(y, context);
     }
   }
-  y = linear_out_ ? to_map(linear_out_(y)) : conv_out_(to_map(y));
-  return y.add_(x);
+  if (linear_out_) return to_map(linear_out_(y)) + x;
+  return conv_out_(to_map(y)).add_(x);  // in place: a convolution needs its input in backward, not its result
 }
 
 }  // namespace sdtune::model

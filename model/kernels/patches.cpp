@@ -1,0 +1,87 @@
+#include "model/kernels/patches.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+namespace sdtune::model {
+namespace {
+
+struct PatchGrid {
+  PatchGrid(const torch::Tensor& map, const PatchShape& patch)
+      : shape(patch),
+        batch(map.size(0)),
+        channels(map.size(1)),
+        height(map.size(2)),
+        width(map.size(3)),
+        out_height((height + 2 * patch.padding - patch.kernel) / patch.stride + 1),
+        out_width((width + 2 * patch.padding - patch.kernel) / patch.stride + 1) {}
+  int64_t taps() const { return shape.kernel * shape.kernel; }
+  int64_t rows() const { return batch * out_height * out_width; }
+
+  PatchShape shape;
+  int64_t batch, channels, height, width, out_height, out_width;
+};
+
+// One row: channel c's value at tap t goes to column c * taps + t.
+void gather_row(const float* x, float* row, const PatchGrid& grid, int64_t index) {
+  const int64_t out_x = index % grid.out_width, out_y = index / grid.out_width % grid.out_height;
+  const float* picture = x + index / (grid.out_width * grid.out_height) * grid.height * grid.width * grid.channels;
+  const int64_t taps = grid.taps();
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    const int64_t in_y = out_y * grid.shape.stride + tap / grid.shape.kernel - grid.shape.padding;
+    const int64_t in_x = out_x * grid.shape.stride + tap % grid.shape.kernel - grid.shape.padding;
+    float* column = row + tap;
+    if (in_y < 0 || in_y >= grid.height || in_x < 0 || in_x >= grid.width) {
+      for (int64_t c = 0; c < grid.channels; ++c) column[c * taps] = 0.0f;
+      continue;
+    }
+    const float* pixel = picture + (in_y * grid.width + in_x) * grid.channels;
+    for (int64_t c = 0; c < grid.channels; ++c) column[c * taps] = pixel[c];
+  }
+}
+
+// One pixel of the map: the sum over the patches that it is in, at the tap where it lies in each.
+void sum_into_pixel(const float* patches, float* pixel, const PatchGrid& grid, int64_t index) {
+  const int64_t in_x = index % grid.width, in_y = index / grid.width % grid.height;
+  const int64_t picture = index / (grid.width * grid.height);
+  const int64_t taps = grid.taps();
+  std::fill_n(pixel, grid.channels, 0.0f);
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    const int64_t y = in_y + grid.shape.padding - tap / grid.shape.kernel;
+    const int64_t x = in_x + grid.shape.padding - tap % grid.shape.kernel;
+    if (y < 0 || x < 0 || y % grid.shape.stride != 0 || x % grid.shape.stride != 0) continue;
+    const int64_t out_y = y / grid.shape.stride, out_x = x / grid.shape.stride;
+    if (out_y >= grid.out_height || out_x >= grid.out_width) continue;
+    const int64_t row = (picture * grid.out_height + out_y) * grid.out_width + out_x;
+    const float* column = patches + row * grid.channels * taps + tap;
+    for (int64_t c = 0; c < grid.channels; ++c) pixel[c] += column[c * taps];
+  }
+}
+
+}  // namespace
+
+torch::Tensor gather_patches(const torch::Tensor& x, const PatchShape& shape) {
+  const PatchGrid grid(x, shape);
+  const int64_t columns = grid.channels * grid.taps();
+  torch::Tensor patches = torch::empty({grid.rows(), columns}, x.options());
+  const auto* in = x.const_data_ptr<float>();
+  auto* out = patches.mutable_data_ptr<float>();
+  at::parallel_for(0, grid.rows(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) gather_row(in, out + row * columns, grid, row);
+  });
+  return patches;
+}
+
+torch::Tensor scatter_patches(const torch::Tensor& patches, const torch::Tensor& like, const PatchShape& shape) {
+  const PatchGrid grid(like, shape);
+  torch::Tensor map = torch::empty_like(like, torch::MemoryFormat::ChannelsLast);
+  const auto* in = patches.const_data_ptr<float>();
+  auto* out = map.mutable_data_ptr<float>();
+  at::parallel_for(0, grid.batch * grid.height * grid.width, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) sum_into_pixel(in, out + i * grid.channels, grid, i);
+  });
+  return map;
+}
+
+}  // namespace sdtune::model
