@@ -44,11 +44,13 @@ struct ModelBundle {
 ModelBundle load_bundle(const std::filesystem::path& folder, torch::Dtype dtype, torch::Device device);
 
 // Writes a folder that diffusers' from_pretrained loads, whole or not at all: beside it first, then renamed. An
-// existing folder of that name is replaced. Weights are cast to `dtype`.
+// existing folder of that name is replaced; killed between the two renames of a replacement, the old one is still there
+// as ".NAME.old". Weights are cast to `dtype`, one tensor at a time. Throws StorageError; an existing folder is then
+// what it was.
 void save_bundle(FileSystem& files, const ModelBundle& bundle, const std::filesystem::path& folder, torch::Dtype dtype);
 
-// `name` as a folder, or, for org/name, its newest snapshot in the local Hugging Face cache; never downloads. Throws
-// WeightError whose hint is the command that fetches it.
+// `name` as a folder, or, for org/name, its snapshot in the local Hugging Face cache (model/base/hub_cache.h); never
+// downloads. Throws WeightError whose hint is the command that fetches it.
 std::filesystem::path find_base(const std::string& name);
 
 }  // namespace sdtune::model
