@@ -1,0 +1,37 @@
+// Takes the place of the picture files' readers and writers in a build without picture libraries (SDTUNE_IMAGE=OFF).
+#include "model/base/error.h"
+#include "model/image/grid.h"
+#include "model/image/image_probe.h"
+#include "model/image/image_read.h"
+#include "model/image/png_write.h"
+
+namespace sdtune::model {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& where) {
+  throw DataError(where, "this build of sdtune has no picture libraries", "configure it with -DSDTUNE_IMAGE=ON");
+}
+
+}  // namespace
+
+ImageInfo probe_image(std::string_view, const std::string& where) {
+  refuse(where);
+}
+Image decode_image(std::string_view, const std::string& where) {
+  refuse(where);
+}
+Image read_image(const std::filesystem::path& path) {
+  refuse(path.string());
+}
+std::string encode_png(const Image&, const std::vector<PngText>&) {
+  refuse("PNG");
+}
+void write_png(FileSystem&, const std::filesystem::path& path, const Image&, const std::vector<PngText>&) {
+  refuse(path.string());
+}
+Image make_grid(const std::vector<Image>&, const GridLayout&) {
+  refuse("grid");
+}
+
+}  // namespace sdtune::model

@@ -1,0 +1,105 @@
+// sdtune.RunLogs: metrics.jsonl, TensorBoard's event file and validation pictures, for those who write a loop of their
+// own.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/base/error.h"
+#include "model/base/file_system.h"
+#include "train/observe/event_file.h"
+#include "train/observe/metrics_log.h"
+#include "train/observe/preview.h"
+
+namespace py = pybind11;
+
+namespace sdtune::python {
+
+namespace {
+
+using Pixels = py::array_t<std::uint8_t, py::array::c_style | py::array::forcecast>;
+
+class RunLogs {
+ public:
+  RunLogs(const std::filesystem::path& output, std::int64_t first_step, std::int64_t attempt)
+      : metrics_(real_file_system(), warn()), events_(warn()), preview_(real_file_system(), warn()) {
+    real_file_system().create_directories(output);
+    train::RunSummary summary;
+    summary.output = output;
+    summary.first_step = first_step;
+    summary.attempt = attempt;
+    for (train::Observer* observer : observers()) observer->on_start(summary);
+  }
+
+  void step(std::int64_t step, double loss, double loss_instance, const py::kwargs& others) {
+    train::StepEvent event;
+    event.step = step;
+    event.loss = loss;
+    event.loss_instance = loss_instance;
+    const auto number = [&](const char* key) -> std::optional<double> {
+      return others.contains(key) && !others[key].is_none() ? std::optional(others[key].cast<double>()) : std::nullopt;
+    };
+    event.epoch = number("epoch").value_or(0);
+    event.loss_prior = number("loss_prior");
+    event.lr = number("lr").value_or(0);
+    event.text_encoder_lr = number("text_encoder_lr");
+    event.grad_norm = number("grad_norm").value_or(0);
+    event.loss_scale = number("loss_scale");
+    event.images_per_s = number("images_per_s").value_or(0);
+    event.time = number("time").value_or(0);
+    event.max_memory_bytes = static_cast<std::int64_t>(number("max_memory_bytes").value_or(0));
+    for (train::Observer* observer : observers()) observer->on_step(event);
+  }
+
+  void validation(std::int64_t step, const std::vector<Pixels>& pictures, std::vector<std::string> prompts,
+                  std::vector<std::uint64_t> seeds) {
+    if (prompts.size() != pictures.size() || seeds.size() != pictures.size()) {
+      throw DataError("validation", "one prompt and one seed a picture");
+    }
+    train::ValidationEvent event{step, {}, std::move(prompts), std::move(seeds)};
+    for (const Pixels& array : pictures) {
+      if (array.ndim() != 3 || array.shape(2) != 3) throw DataError("validation", "pictures are uint8 [H, W, 3]");
+      event.pictures.push_back(Image{array.shape(1), array.shape(0), {array.data(), array.data() + array.size()}});
+    }
+    for (train::Observer* observer : observers()) observer->on_validation(event);
+  }
+
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  train::Warn warn() {
+    return [this](const Problem& problem) { warnings_.push_back(problem.line()); };
+  }
+  std::vector<train::Observer*> observers() { return {&metrics_, &events_, &preview_}; }
+
+  std::vector<std::string> warnings_;
+  train::MetricsLog metrics_;
+  train::EventFile events_;
+  train::Preview preview_;
+};
+
+}  // namespace
+
+void register_observe(py::module_& module) {
+  py::class_<RunLogs>(
+      module, "RunLogs",
+      "The logs of a run folder: metrics.jsonl, a TensorBoard event file, samples/.\n\nfirst_step is the "
+      "number of steps that are done already: lines of later steps are dropped, and TensorBoard forgets "
+      "them. A log that cannot be written never raises; see warnings.")
+      .def(py::init<const std::filesystem::path&, std::int64_t, std::int64_t>(), py::arg("output"),
+           py::arg("first_step") = 0, py::arg("attempt") = 1)
+      .def("step", &RunLogs::step, py::arg("step"), py::arg("loss"), py::arg("loss_instance"),
+           "Logs one optimizer step, counted from 1. Keywords: epoch, loss_prior, lr, text_encoder_lr, grad_norm, "
+           "loss_scale, images_per_s, time (s since 1970), max_memory_bytes.")
+      .def("validation", &RunLogs::validation, py::arg("step"), py::arg("pictures"), py::arg("prompts"),
+           py::arg("seeds"), "Logs pictures, uint8 [H, W, 3], drawn with the weights of `step`.")
+      .def_property_readonly("warnings", &RunLogs::warnings, "What could not be written, a line each.");
+}
+
+}  // namespace sdtune::python

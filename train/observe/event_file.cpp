@@ -1,0 +1,70 @@
+#include "train/observe/event_file.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+#include "train/observe/event_record.h"
+#include "train/observe/preview.h"
+#include "train/observe/step_values.h"
+
+namespace sdtune::train {
+
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// TensorBoard reads the files of a folder in the order of their names, so attempts must sort by time.
+std::string file_name(double time) {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0') host = {"localhost"};
+  std::array<char, 32> stamp{};
+  std::snprintf(stamp.data(), stamp.size(), "%017.6f", time);
+  return "events.out.tfevents." + std::string(stamp.data()) + "." + host.data() + "." + std::to_string(::getpid());
+}
+
+}  // namespace
+
+EventFile::EventFile(Warn warn) : warn_(std::move(warn)) {}
+
+void EventFile::on_start(const RunSummary& summary) {
+  const double time = now();
+  path_ = summary.output / file_name(time);
+  const std::string failure = file_.open(path_);
+  if (!failure.empty()) {
+    warned_ = true;
+    if (warn_) warn_({path_.string(), "cannot be written: " + failure, "training goes on without it"});
+  }
+  std::string records = record_frame(file_version_event(time));
+  if (summary.attempt > 1 || summary.first_step > 0) {
+    records += record_frame(session_start_event(time, summary.first_step + 1));
+  }
+  write(records);
+}
+
+void EventFile::on_step(const StepEvent& event) {
+  std::vector<ScalarValue> scalars = {{"epoch", static_cast<float>(event.epoch)}};
+  for (const auto& [name, value] : step_values(event)) scalars.push_back({name, static_cast<float>(value)});
+  write(record_frame(scalars_event(event.time, event.step, scalars)));
+}
+
+void EventFile::on_validation(const ValidationEvent& event) {
+  for (std::size_t i = 0; i < event.pictures.size(); ++i) {
+    const Image& picture = event.pictures[i];
+    write(record_frame(image_event(
+        now(), event.step, {"validation/" + std::to_string(i), picture.width, picture.height, preview_png(event, i)})));
+  }
+}
+
+void EventFile::write(std::string_view messages_in_frames) {
+  const std::string failure = file_.append(messages_in_frames);
+  if (failure.empty() || std::exchange(warned_, true) || !warn_) return;
+  warn_({path_.string(), "cannot be written: " + failure, "training goes on without it"});
+}
+
+}  // namespace sdtune::train

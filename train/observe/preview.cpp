@@ -1,0 +1,64 @@
+#include "train/observe/preview.h"
+
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "model/image/grid.h"
+#include "model/image/png_write.h"
+
+namespace sdtune::train {
+
+namespace {
+
+std::string step_folder(std::int64_t step) {
+  std::array<char, 32> name{};
+  std::snprintf(name.data(), name.size(), "step-%08lld", static_cast<long long>(step));
+  return name.data();
+}
+
+std::string picture_name(std::size_t index, std::uint64_t seed) {
+  std::array<char, 48> name{};
+  std::snprintf(name.data(), name.size(), "%02zu_seed-%llu.png", index, static_cast<unsigned long long>(seed));
+  return name.data();
+}
+
+}  // namespace
+
+std::string preview_png(const ValidationEvent& event, std::size_t index) {
+  return model::encode_png(event.pictures.at(index), {{"prompt", event.prompts.at(index)},
+                                                      {"seed", std::to_string(event.seeds.at(index))},
+                                                      {"step", std::to_string(event.step)}});
+}
+
+Preview::Preview(FileSystem& files, Warn warn) : files_(files), warn_(std::move(warn)) {}
+
+void Preview::on_start(const RunSummary& summary) {
+  samples_ = summary.output / "samples";
+}
+
+void Preview::on_validation(const ValidationEvent& event) {
+  try {
+    write(event);
+  } catch (const Error& error) {
+    if (std::exchange(warned_, true) || !warn_) return;
+    Problem problem = error.problems().front();
+    problem.hint = "training goes on without these pictures";
+    warn_(problem);
+  }
+}
+
+void Preview::write(const ValidationEvent& event) {
+  if (event.pictures.empty()) return;
+  const std::filesystem::path folder = samples_ / step_folder(event.step);
+  files_.create_directories(folder);
+  model::GridLayout layout;
+  for (std::size_t i = 0; i < event.pictures.size(); ++i) {
+    write_file_atomically(files_, folder / picture_name(i, event.seeds.at(i)), preview_png(event, i));
+    layout.captions.push_back("seed " + std::to_string(event.seeds[i]));
+  }
+  if (event.pictures.size() > 1)
+    model::write_png(files_, folder / "grid.png", model::make_grid(event.pictures, layout));
+}
+
+}  // namespace sdtune::train

@@ -1,0 +1,33 @@
+// The validation pictures as files: samples/step-00000100/00_seed-7.png, ..., and grid.png where there are several.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "model/base/file_system.h"
+#include "train/observe/metrics_log.h"
+#include "train/observe/observer.h"
+
+namespace sdtune::train {
+
+// Picture `index` of a validation as PNG, with its prompt, seed and step as texts.
+std::string preview_png(const ValidationEvent& event, std::size_t index);
+
+class Preview : public Observer {
+ public:
+  // `warn` may be empty; it is told once when the pictures cannot be written, and the run goes on.
+  Preview(FileSystem& files, Warn warn);
+
+  void on_start(const RunSummary& summary) override;
+  void on_validation(const ValidationEvent& event) override;
+
+ private:
+  void write(const ValidationEvent& event);
+
+  FileSystem& files_;
+  Warn warn_;
+  bool warned_ = false;
+  std::filesystem::path samples_;
+};
+
+}  // namespace sdtune::train
