@@ -54,10 +54,10 @@ std::optional<fs::path> snapshot_of(const fs::path& repository) {
 // The cache keeps files as links to ../../blobs; a link that leads out of the cache would read what the user never
 // named.
 void check_links(const fs::path& snapshot, const fs::path& cache) {
-  const std::string root = fs::canonical(cache).string() + "/";
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(snapshot)) {
-    if (!entry.is_symlink()) continue;
-    std::error_code error;
+  std::error_code error;
+  const std::string root = fs::canonical(cache, error).string() + "/";
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(snapshot, error)) {
+    if (!entry.is_symlink(error)) continue;
     const fs::path target = fs::canonical(entry.path(), error);
     if (error)
       throw WeightError(entry.path().string(), "is a link to a file that is not there", "fetch the model again");
@@ -71,7 +71,8 @@ void check_links(const fs::path& snapshot, const fs::path& cache) {
 fs::path hub_cache_folder() {
   if (const auto cache = environment("HF_HUB_CACHE")) return *cache;
   if (const auto home = environment("HF_HOME")) return fs::path(*home) / "hub";
-  return fs::path(environment("HOME").value_or("/")) / ".cache" / "huggingface" / "hub";
+  const fs::path cache = environment("XDG_CACHE_HOME").value_or(environment("HOME").value_or("") + "/.cache");
+  return cache / "huggingface" / "hub";
 }
 
 fs::path find_model_folder(const std::string& name) {

@@ -6,7 +6,7 @@
 
 namespace sdtune {
 
-// HF_HUB_CACHE, else HF_HOME/hub, else ~/.cache/huggingface/hub.
+// HF_HUB_CACHE, else HF_HOME/hub, else huggingface/hub under XDG_CACHE_HOME or ~/.cache.
 std::filesystem::path hub_cache_folder();
 
 // `name` itself when it is a folder; the cached snapshot (refs/main, else the newest) when it has the form org/name.

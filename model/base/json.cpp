@@ -66,7 +66,11 @@ Json parse_json(std::string_view text, const std::string& where) {
 }
 
 Json read_json(const std::filesystem::path& path) {
-  return parse_json(read_file(path, std::size_t{256} << 20), path.string());
+  try {
+    return parse_json(read_file(path, std::size_t{256} << 20), path.string());
+  } catch (const DataError& error) {  // of read_file, which knows nothing of models
+    throw WeightError(error.problems());
+  }
 }
 
 JsonObject::JsonObject(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
@@ -134,7 +138,9 @@ std::vector<std::int64_t> JsonObject::integers(const std::string& key) {
   if (!value.is_array()) return {integer(key)};
   std::vector<std::int64_t> list;
   for (const Json& item : value) {
-    if (!item.is_number_integer()) fail(key, "must be a list of integers (got " + dump(value) + ")");
+    const bool too_large =
+        item.is_number_unsigned() && item.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX);
+    if (!item.is_number_integer() || too_large) fail(key, "must be a list of integers (got " + dump(value) + ")");
     list.push_back(item.get<std::int64_t>());
   }
   return list;

@@ -13,6 +13,7 @@ using Json = nlohmann::ordered_json;
 
 // Parses text; `where` (usually the path) goes into errors. Throws WeightError.
 Json parse_json(std::string_view text, const std::string& where);
+// The same of a file of at most 256 MiB. Throws WeightError also when it cannot be read.
 Json read_json(const std::filesystem::path& path);
 
 // Reads the fields of one object and refuses those nobody asked for: call the getters, then finish().

@@ -16,7 +16,11 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   const auto fail = [&](int reason) {
     throw WeightError(path.string(), std::string("cannot read: ") + std::strerror(reason));
   };
-  // O_NONBLOCK: opening a FIFO must not wait for a writer.
+  // Looked at before it is opened, because opening a device can do something; and after, because it may have been
+  // swapped. O_NONBLOCK: opening a FIFO must not wait for a writer.
+  struct stat before {};
+  if (::stat(path.c_str(), &before) != 0) fail(errno);
+  if (!S_ISREG(before.st_mode)) throw WeightError(path.string(), "is not a file");
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) fail(errno);
   struct stat info {};

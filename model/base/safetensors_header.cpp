@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "model/base/error.h"
-#include "model/base/json.h"
+#include "model/base/safetensors_header_reader.h"
 #include "model/base/weight_format.h"
 
 namespace sdtune {
@@ -15,47 +15,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "safetensors is little-endian and read in place");
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
-
-std::uint64_t unsigned_of(const Json& value, const std::string& where) {
-  // nlohmann stores what fits as unsigned; negative numbers and floats are other kinds.
-  if (!value.is_number_unsigned()) throw WeightError(where, "needs whole numbers from 0 on (got " + value.dump() + ")");
-  return value.get<std::uint64_t>();
-}
-
-std::uint64_t multiply(std::uint64_t a, std::uint64_t b, const std::string& where) {
-  std::uint64_t product = 0;
-  if (__builtin_mul_overflow(a, b, &product)) throw WeightError(where, "has a shape whose size overflows");
-  return product;
-}
-
-TensorEntry parse_entry(const Json& json, const std::string& where) {
-  JsonObject object(json, where);
-  TensorEntry entry;
-  entry.dtype = object.string("dtype", "");
-  std::uint64_t bytes = dtype_bytes(entry.dtype);
-  if (bytes == 0)
-    object.fail("dtype",
-                "is not supported (got '" + entry.dtype + "'; allowed: F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL)");
-  const Json& shape = object.raw("shape");
-  if (!shape.is_array()) object.fail("shape", "must be a list");
-  for (const Json& item : shape) {
-    const std::uint64_t size = unsigned_of(item, where + ": shape");
-    if (size > static_cast<std::uint64_t>(INT64_MAX)) throw WeightError(where, "has a shape whose size overflows");
-    bytes = multiply(bytes, size, where);
-    entry.shape.push_back(static_cast<std::int64_t>(size));
-  }
-  const Json& offsets = object.raw("data_offsets");
-  if (!offsets.is_array() || offsets.size() != 2) object.fail("data_offsets", "must be two numbers");
-  entry.begin = unsigned_of(offsets[0], where + ": data_offsets");
-  entry.end = unsigned_of(offsets[1], where + ": data_offsets");
-  if (entry.end < entry.begin || entry.end - entry.begin != bytes) {
-    throw WeightError(where, "has a byte range that is not its shape's size (got " + std::to_string(entry.begin) +
-                                 " to " + std::to_string(entry.end) + "; the shape needs " + std::to_string(bytes) +
-                                 " bytes)");
-  }
-  object.finish();
-  return entry;
-}
 
 // The ranges, in order, must follow each other without a gap and end with the file.
 void check_layout(const SafetensorsHeader& header, std::uint64_t data_bytes, const std::string& where) {
@@ -101,34 +60,31 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file, cons
     throw WeightError(where, "is cut off inside its header", "copy or download it again");
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + sizeof(length), length);
   if (!text.starts_with('{')) throw WeightError(where, "has a header that is not a JSON object");
-  const Json json = parse_json(text, where);
   SafetensorsHeader header;
   header.data_offset = sizeof(length) + length;
-  for (const auto& [name, value] : json.items()) {
-    if (name != "__metadata__") {
-      header.tensors.emplace(name, parse_entry(value, where + ": " + name));
-      continue;
-    }
-    JsonObject metadata(value, where + ": __metadata__");
-    for (const auto& item : value.items()) header.metadata[item.key()] = metadata.string(item.key(), "");
-  }
+  SafetensorsHeaderReader reader(header, where);
+  nlohmann::json::sax_parse(text, &reader);
   check_layout(header, file.size() - header.data_offset, where);
   return header;
 }
 
 std::string make_safetensors_header(std::vector<std::pair<std::string, TensorEntry>>& tensors,
                                     const std::map<std::string, std::string>& metadata) {
-  Json json = Json::object();
-  if (!metadata.empty()) json["__metadata__"] = metadata;
+  // Put together by hand: our insertion-ordered Json looks for each new key among all before it.
+  const auto quoted = [](const std::string& name) { return nlohmann::json(name).dump(); };
+  std::string text = "{";
+  if (!metadata.empty()) text += quoted("__metadata__") + ":" + nlohmann::json(metadata).dump();
   std::uint64_t offset = 0;
   for (auto& [name, entry] : tensors) {
     std::uint64_t bytes = dtype_bytes(entry.dtype);
     for (const std::int64_t size : entry.shape) bytes *= static_cast<std::uint64_t>(size);
     entry.begin = offset;
     entry.end = offset += bytes;
-    json[name] = {{"dtype", entry.dtype}, {"shape", entry.shape}, {"data_offsets", {entry.begin, entry.end}}};
+    const nlohmann::json fields = {
+        {"dtype", entry.dtype}, {"shape", entry.shape}, {"data_offsets", {entry.begin, entry.end}}};
+    text += (text.size() > 1 ? "," : "") + quoted(name) + ":" + fields.dump();
   }
-  std::string text = json.dump();
+  text += "}";
   text.append((8 - text.size() % 8) % 8, ' ');
   const std::uint64_t length = text.size();
   std::string header(sizeof(length), '\0');

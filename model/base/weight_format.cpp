@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "model/base/error.h"
@@ -14,7 +16,8 @@ using namespace std::string_view_literals;
 
 constexpr const char* kConvert =
     "convert it where you trust it: from safetensors.torch import save_file; "
-    "save_file(torch.load('FILE', weights_only=True), 'model.safetensors')";
+    "save_file(torch.load('FILE', weights_only=True), 'model.safetensors'); a whole .ckpt model: "
+    "diffusers.StableDiffusionPipeline.from_single_file('FILE').save_pretrained('FOLDER')";
 
 struct Signature {
   std::string_view start;
@@ -44,10 +47,19 @@ bool looks_like_a_web_page(std::string_view head) {
   return word.starts_with("<!doctype") || word.starts_with("<html") || word.starts_with("<?xml");
 }
 
+// A header's length can begin with any bytes, a pickle's 0x80 0x02 among them; what follows it cannot be mistaken.
+bool looks_like_safetensors(std::span<const std::byte> bytes) {
+  std::uint64_t length = 0;
+  if (bytes.size() <= sizeof(length)) return false;
+  std::memcpy(&length, bytes.data(), sizeof(length));
+  return bytes[sizeof(length)] == std::byte{'{'} && length <= bytes.size() - sizeof(length);
+}
+
 }  // namespace
 
 void refuse_other_formats(std::span<const std::byte> bytes, const std::string& where) {
   if (bytes.empty()) throw WeightError(where, "is empty", "copy or download it again");
+  if (looks_like_safetensors(bytes)) return;
   const std::string_view head(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 512));
   for (const Signature& signature : kSignatures) {
     if (head.starts_with(signature.start)) throw WeightError(where, signature.what, signature.hint);
