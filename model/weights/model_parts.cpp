@@ -1,0 +1,40 @@
+#include "model/weights/model_parts.h"
+
+#include "model/base/json.h"
+#include "model/nn/initial_values.h"
+#include "model/weights/diffusers_folder.h"
+
+namespace sdtune::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+template <typename Module, typename Config>
+Module load(const fs::path& part, const PartKind& kind, torch::Dtype dtype, torch::Device device) {
+  const fs::path path = part / "config.json";
+  const Config config = Config::from_json(read_json(path), path.string());
+  Module module = nullptr;
+  {
+    const WithoutInitialValues every_weight_is_loaded;
+    module = Module(config);
+  }
+  load_part(*module, part, kind, dtype, device);
+  module->eval();
+  return module;
+}
+
+}  // namespace
+
+UNet2DConditionModel load_unet(const fs::path& part, torch::Dtype dtype, torch::Device device) {
+  return load<UNet2DConditionModel, UNetConfig>(part, kUNetPart, dtype, device);
+}
+
+AutoencoderKL load_vae(const fs::path& part, torch::Dtype dtype, torch::Device device) {
+  return load<AutoencoderKL, VaeConfig>(part, kVaePart, dtype, device);
+}
+
+CLIPTextModel load_text_encoder(const fs::path& part, torch::Dtype dtype, torch::Device device) {
+  return load<CLIPTextModel, ClipTextConfig>(part, kTextEncoderPart, dtype, device);
+}
+
+}  // namespace sdtune::model
