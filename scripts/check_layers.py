@@ -39,8 +39,8 @@ APP = {
     "app": ["app", "app/commands", "app/cli", "model/base"],
     "app/cli": ["model/base", "train/config"],
     "app/ui": ["model/base", "train/observe"],
-    "app/commands": ["app/cli", "app/ui", "train/run", "train/config", "train/observe", "train/dist", "model/base",
-                     "model/core", "model/pipeline", "model/weights", "model/image", "model/schedule"],
+    "app/commands": ["app/cli", "app/ui", "train/run", "train/config", "train/observe", "train/dist", "train/data",
+                     "train/checkpoint", "model/base", "model/core", "model/pipeline", "model/weights", "model/image", "model/schedule"],
 }
 PYTHON = {"python/src": sorted(MODEL) + sorted(TRAIN)}
 ALLOWED = {**MODEL, **TRAIN, **APP, **PYTHON}

@@ -112,11 +112,11 @@ std::string number_text(double value) {
   return text;
 }
 
-// A bound in words: no trailing ".0".
+// A bound in words: whole numbers without point or exponent.
 std::string bound_text(double value) {
-  std::string text = number_text(value);
-  if (text.ends_with(".0")) text.resize(text.size() - 2);
-  return text;
+  constexpr double kLargestExact = 1e15;
+  const bool whole = std::abs(value) < kLargestExact && value == std::floor(value);
+  return whole ? std::to_string(static_cast<std::int64_t>(value)) : number_text(value);
 }
 
 std::string value_text(bool value) {

@@ -1,5 +1,6 @@
 #include "train/config/load_config.h"
 
+#include "model/base/hub_cache.h"
 #include "model/base/share_folder.h"
 #include "train/config/base_defaults.h"
 
@@ -14,9 +15,13 @@ std::filesystem::path chosen_defaults(const std::vector<Setting>& file_settings,
   std::vector<Problem> reported_later;
   apply_settings(chosen.fields(), file_settings, chosen.origins, reported_later);
   apply_settings(chosen.fields(), flags, chosen.origins, reported_later);
-  const std::filesystem::path folder =
-      chosen.run.base.empty() ? find_shared_file(kEmbeddedBase) : std::filesystem::path(chosen.run.base);
-  return folder.empty() ? folder : find_base_defaults(folder, chosen.run.method);
+  try {
+    const std::filesystem::path folder =
+        chosen.run.base.empty() ? find_shared_file(kEmbeddedBase) : find_model_folder(chosen.run.base);
+    return folder.empty() ? folder : find_base_defaults(folder, chosen.run.method);
+  } catch (const WeightError&) {
+    return {};  // no such base: preflight says so
+  }
 }
 
 }  // namespace

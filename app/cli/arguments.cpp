@@ -1,0 +1,145 @@
+#include "app/cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+
+namespace sdtune::app {
+namespace {
+
+// "--learning-rate,--learning_rate" and the same for each alias.
+std::string spellings(const FieldInfo& info, const std::string& prefix) {
+  std::vector<std::string> names = {info.name};
+  names.insert(names.end(), info.aliases.begin(), info.aliases.end());
+  std::string text;
+  for (const std::string& name : names) {
+    const std::string kebab = flag_name(prefix + name);
+    std::string underscore = kebab.substr(2);
+    std::replace(underscore.begin(), underscore.end(), '-', '_');
+    text += (text.empty() ? "" : ",") + kebab;
+    if ("--" + underscore != kebab) text += ",--" + underscore;
+  }
+  return text;
+}
+
+bool looks_like_flag(const std::string& word) {
+  return word.size() > 2 && word.starts_with("--");
+}
+
+// "--seed=3" -> "seed".
+std::string flag_part(const std::string& word) {
+  return word.substr(2, word.find('=') - 2);
+}
+
+const Field* field_of_flag(const FieldList& fields, const std::string& word) {
+  return looks_like_flag(word) ? find_field(fields, flag_part(word)) : nullptr;
+}
+
+// A flag that swallowed the next flag as its value: `--prompt --steps 5`.
+void find_swallowed_flags(const std::vector<std::string>& words, const FieldList& fields,
+                          std::vector<Problem>& problems) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const Field* field = field_of_flag(fields, words[i]);
+    if (field == nullptr || is_bool(*field) || words[i].find('=') != std::string::npos) continue;
+    const std::string flag = flag_name(field->info.name);
+    if (i + 1 == words.size()) {
+      problems.push_back({flag, "has no value (allowed: " + field_type(*field) + ")", ""});
+    } else if (field_of_flag(fields, words[i + 1]) != nullptr) {
+      problems.push_back(
+          {flag, "has no value: " + words[i + 1] + " follows", "for that text write " + flag + "=" + words[i + 1]});
+    } else {
+      ++i;
+    }
+  }
+}
+
+// What CLI11 did not know. The word after an unknown flag is taken for its value, so one slip gives one line.
+void sort_extras(const std::vector<std::string>& extras, const FieldList& fields, Arguments& arguments) {
+  for (std::size_t i = 0; i < extras.size(); ++i) {
+    const std::string& word = extras[i];
+    if (!looks_like_flag(word)) {
+      if (word.size() > 1 && word[0] == '-') {
+        arguments.problems.push_back({word, "unknown option", "--help lists all options"});
+      } else {
+        arguments.positionals.push_back(word);
+      }
+      continue;
+    }
+    const std::string name = flag_part(word);
+    arguments.problems.push_back(train::unknown_setting({name, {}, false, false, "--" + name}, fields));
+    const bool has_value = word.find('=') == std::string::npos && i + 1 < extras.size() && extras[i + 1][0] != '-';
+    if (has_value) ++i;
+  }
+}
+
+// CLI11's view of one field.
+struct Flag {
+  const Field* field;
+  CLI::Option* option;
+  CLI::Option* denial;  // --no-..., of a bool
+};
+
+Flag add_flag(CLI::App& parser, const Field& field) {
+  Flag flag{&field, parser.add_option(spellings(field.info, "")), nullptr};
+  flag.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
+  if (is_bool(field)) {
+    flag.option->expected(0, 1)->default_str("true");
+    flag.denial = parser.add_flag(spellings(field.info, "no-"));
+  } else {
+    flag.option->expected(1);
+  }
+  return flag;
+}
+
+void collect(const Flag& flag, Arguments& arguments) {
+  const std::string name = flag_name(flag.field->info.name);
+  const bool denied = flag.denial != nullptr && flag.denial->count() > 0;
+  if (denied && flag.option->count() > 0) {
+    arguments.problems.push_back({name, "is given together with " + flag_name("no-" + flag.field->info.name), ""});
+    return;
+  }
+  train::Setting setting{flag.field->info.name, {}, false, false, name};
+  if (denied) {
+    setting.items = {"false"};
+  } else if (flag.option->count() > 0) {
+    setting.items = flag.option->results();
+    setting.is_list = is_list(*flag.field);
+    if (!setting.is_list) setting.items = {setting.items.back()};
+  }
+  if (!setting.items.empty()) arguments.settings.push_back(std::move(setting));
+}
+
+}  // namespace
+
+Arguments parse_arguments(const std::vector<std::string>& words, const FieldList& fields) {
+  Arguments arguments;
+  CLI::App parser;
+  parser.set_help_flag("");
+  parser.allow_extras();
+  parser.add_flag("-h,--help", arguments.help);
+  std::vector<Flag> flags;
+  for (const Field& field : fields) flags.push_back(add_flag(parser, field));
+  find_swallowed_flags(words, fields, arguments.problems);
+  if (!arguments.problems.empty()) return arguments;
+  try {
+    parser.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 wants them backwards
+  } catch (const CLI::ParseError& error) {
+    arguments.problems.push_back({"", error.what(), "--help lists all options"});
+    return arguments;
+  }
+  sort_extras(parser.remaining(), fields, arguments);
+  for (const Flag& flag : flags) collect(flag, arguments);
+  return arguments;
+}
+
+std::vector<train::Setting> take_settings(Arguments& arguments, const FieldList& fields) {
+  std::vector<train::Setting> taken;
+  std::vector<train::Setting> rest;
+  for (train::Setting& setting : arguments.settings) {
+    (find_field(fields, setting.name) != nullptr ? taken : rest).push_back(std::move(setting));
+  }
+  arguments.settings = std::move(rest);
+  return taken;
+}
+
+}  // namespace sdtune::app

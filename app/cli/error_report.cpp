@@ -1,0 +1,79 @@
+#include "app/cli/error_report.h"
+
+#include <c10/util/Exception.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <new>
+#include <string>
+
+namespace sdtune::app {
+namespace {
+
+bool debugging() {
+  const char* value = std::getenv("SDTUNE_DEBUG");
+  return value != nullptr && std::strcmp(value, "1") == 0;
+}
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+struct Report {
+  ExitCode code = ExitCode::kBug;
+  std::vector<Problem> problems;
+};
+
+constexpr const char* kMemoryHint = "try a smaller --micro-batch, --gradient-checkpointing, or a lower --resolution";
+
+Report describe_torch_error(const c10::Error& error) {
+  const std::string text = debugging() ? error.what() : first_line(error.what_without_backtrace());
+  const bool out_of_memory = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+                             text.find("can't allocate memory") != std::string::npos ||
+                             text.find("out of memory") != std::string::npos;
+  if (out_of_memory) return {ExitCode::kOutOfMemory, {{"memory", text, kMemoryHint}}};
+  if (dynamic_cast<const c10::DistError*>(&error) != nullptr) return {ExitCode::kPeerLost, {{"ranks", text, ""}}};
+  return {ExitCode::kBug, {{"internal error", text, "SDTUNE_DEBUG=1 shows where"}}};
+}
+
+Report describe(std::exception_ptr exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const Error& error) {
+    return {error.code(), error.problems()};
+  } catch (const c10::Error& error) {
+    return describe_torch_error(error);
+  } catch (const std::bad_alloc&) {
+    return {ExitCode::kOutOfMemory, {{"memory", "the system has no memory left", kMemoryHint}}};
+  } catch (const std::filesystem::filesystem_error& error) {
+    return {ExitCode::kStorage, {{error.path1().string(), error.code().message(), ""}}};
+  } catch (const std::exception& error) {
+    return {ExitCode::kBug, {{"internal error", debugging() ? error.what() : first_line(error.what()), ""}}};
+  } catch (...) {
+    return {ExitCode::kBug, {{"internal error", "unknown exception", ""}}};
+  }
+}
+
+}  // namespace
+
+void print_problems(const std::vector<Problem>& problems) {
+  for (const Problem& problem : problems) std::fprintf(stderr, "sdtune: error: %s\n", problem.line().c_str());
+}
+
+int report_exception(std::exception_ptr exception) noexcept {
+  const Report report = describe(exception);
+  print_problems(report.problems);
+  return static_cast<int>(report.code);
+}
+
+void finish_output() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  if (errno == EPIPE || errno == 0) return;
+  throw StorageError("stdout", std::string("cannot be written: ") + std::strerror(errno));
+}
+
+}  // namespace sdtune::app

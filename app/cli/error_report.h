@@ -1,0 +1,22 @@
+// What the user sees of an error: one line on stderr a problem, an exit code, and the same in last_error.json of the
+// run folder once there is one.
+#pragma once
+
+#include <exception>
+#include <vector>
+
+#include "model/base/error.h"
+
+namespace sdtune::app {
+
+// Prints the exception, and returns the exit code of the process. Errors of LibTorch lose their C++ stack
+// trace unless SDTUNE_DEBUG=1; out of memory is told from other faults.
+int report_exception(std::exception_ptr exception) noexcept;
+
+// Prints problems as the error lines of interface.md, to stderr.
+void print_problems(const std::vector<Problem>& problems);
+
+// Flushes stdout. A reader that went away (`| head`) is no fault; a full disk is: throws StorageError.
+void finish_output();
+
+}  // namespace sdtune::app

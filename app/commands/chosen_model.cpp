@@ -1,0 +1,54 @@
+#include "app/commands/chosen_model.h"
+
+#include <optional>
+#include <system_error>
+
+#include "model/base/error.h"
+#include "model/base/hub_cache.h"
+#include "model/base/share_folder.h"
+
+namespace sdtune::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_model(const fs::path& folder) {
+  std::error_code status;
+  return fs::is_regular_file(folder / "model_index.json", status);
+}
+
+// The model/ of the run that finished last, by the time of its model_index.json.
+std::optional<fs::path> newest_finished_run(const fs::path& runs) {
+  std::optional<fs::path> newest;
+  fs::file_time_type newest_time;
+  std::error_code status;
+  for (const fs::directory_entry& run : fs::directory_iterator(runs, status)) {
+    const fs::path model = run.path() / "model";
+    if (!is_model(model)) continue;
+    const fs::file_time_type time = fs::last_write_time(model / "model_index.json", status);
+    if (status || (newest && time <= newest_time)) continue;
+    newest = model;
+    newest_time = time;
+  }
+  return newest;
+}
+
+}  // namespace
+
+ChosenModel choose_model(const std::string& model, const fs::path& runs) {
+  if (!model.empty()) {
+    if (!is_model(model) && is_model(fs::path(model) / "model")) return {fs::path(model) / "model", "as --model says"};
+    return {find_model_folder(model), "as --model says"};
+  }
+  if (const std::optional<fs::path> run = newest_finished_run(runs)) {
+    return {*run, "newest finished run under " + runs.string() + "/"};
+  }
+  const fs::path embedded = find_shared_file("models/portrait-64");
+  if (!embedded.empty()) return {embedded, "embedded base"};
+  throw ConfigError("--model",
+                    "is not given, and there is neither a finished run under " + runs.string() +
+                        "/ nor an embedded base in this installation",
+                    "give a diffusers folder: --model DIR");
+}
+
+}  // namespace sdtune::app

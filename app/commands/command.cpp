@@ -1,0 +1,69 @@
+#include "app/commands/command.h"
+
+#include <cstdio>
+
+#include "app/ui/terminal.h"
+#include "model/base/error.h"
+
+namespace sdtune::app {
+namespace {
+
+std::string program_help(const std::vector<std::unique_ptr<Command>>& commands) {
+  std::string text =
+      "sdtune: fine-tunes Stable Diffusion on a few photos, and draws.\n\nusage: sdtune COMMAND [options]\n\n";
+  for (const auto& command : commands) {
+    if (command->hidden()) continue;
+    std::string name = "  " + command->help().name;
+    name.resize(12, ' ');
+    text += name + command->help().summary + "\n";
+  }
+  return text + "\nsdtune COMMAND --help lists a command's options. --version prints the version.\n";
+}
+
+[[noreturn]] void refuse_command(const std::string& word, const std::vector<std::unique_ptr<Command>>& commands) {
+  std::vector<std::string> names;
+  std::string list;
+  for (const auto& command : commands) {
+    if (command->hidden()) continue;
+    names.push_back(command->help().name);
+    list += (list.empty() ? "" : ", ") + names.back();
+  }
+  const std::string near = nearest_name(word, names);
+  throw ConfigError(word, "unknown command (allowed: " + list + ")", near.empty() ? "" : "did you mean " + near + "?");
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<Command>> make_commands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(make_train_command());
+  commands.push_back(make_sample_command());
+  commands.push_back(make_check_command());
+  commands.push_back(make_inspect_command());
+  commands.push_back(make_reference_command());
+  return commands;
+}
+
+int run_command_line(const std::vector<std::string>& words) {
+  const std::vector<std::unique_ptr<Command>> commands = make_commands();
+  const std::string first = words.empty() ? "--help" : words.front();
+  if (first == "--version") {
+    std::puts("sdtune " SDTUNE_VERSION);
+    return 0;
+  }
+  if (first == "--help" || first == "-h" || first == "help") {
+    std::fputs(program_help(commands).c_str(), stdout);
+    return words.empty() ? static_cast<int>(ExitCode::kBadInput) : 0;
+  }
+  for (const auto& command : commands) {
+    if (command->help().name != first) continue;
+    const FieldList fields = command->fields();
+    Arguments arguments = parse_arguments({words.begin() + 1, words.end()}, fields);
+    if (!arguments.help) return command->run(std::move(arguments));
+    std::fputs(help_text(command->help(), fields, terminal_columns(stdout)).c_str(), stdout);
+    return 0;
+  }
+  refuse_command(first, commands);
+}
+
+}  // namespace sdtune::app

@@ -1,0 +1,39 @@
+// One subcommand: says what it takes, then does it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/cli/arguments.h"
+#include "app/cli/help_text.h"
+#include "model/base/field.h"
+
+namespace sdtune::app {
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  virtual CommandHelp help() const = 0;
+  // Every option, pointing into this object; holds the defaults until run().
+  virtual FieldList fields() = 0;
+  // Not listed in `sdtune --help`: for our own scripts.
+  virtual bool hidden() const { return false; }
+  // Does the work and returns the exit code. Takes `arguments` with its problems, to report them with those it finds.
+  // Throws the types of model/base/error.h.
+  virtual int run(Arguments arguments) = 0;
+};
+
+std::unique_ptr<Command> make_train_command();
+std::unique_ptr<Command> make_sample_command();
+std::unique_ptr<Command> make_check_command();
+std::unique_ptr<Command> make_inspect_command();
+std::unique_ptr<Command> make_reference_command();
+
+// Every command, in the order of `sdtune --help`.
+std::vector<std::unique_ptr<Command>> make_commands();
+
+// Runs what the words after the program's name ask for; returns the exit code.
+int run_command_line(const std::vector<std::string>& words);
+
+}  // namespace sdtune::app

@@ -1,0 +1,34 @@
+// Drawn pictures as files that say how they were drawn.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "app/commands/sample_options.h"
+#include "model/base/image.h"
+
+namespace sdtune::app {
+
+// What is known of a picture besides the options.
+struct Drawing {
+  torch::Tensor pixels;  // [3, H, W] in [0, 1]
+  std::int64_t seed = 0;
+  std::string scheduler_class;  // diffusers'
+  std::filesystem::path model;  // the folder it was drawn with
+};
+
+// [3, H, W] in [0, 1] -> 8 bits, rounded as diffusers' numpy_to_pil does.
+Image to_image(const torch::Tensor& picture);
+
+// How a picture was drawn, as the text chunk `parameters` that AUTOMATIC1111's web interface writes and many programs
+// read: the prompt, "Negative prompt: ..." where there is one, and "Steps: 30, Sampler: ..., ..." on the last line.
+std::string parameters_text(const SampleOptions& options, const Drawing& drawing);
+
+// Writes OUTPUT/<words of the prompt>_<seed>.png, or ..._<seed>-2.png and so on when that is taken: no picture is ever
+// overwritten. Makes the folder. Returns the path. Throws StorageError.
+std::filesystem::path write_picture(const SampleOptions& options, const Drawing& drawing);
+
+}  // namespace sdtune::app

@@ -1,0 +1,39 @@
+// `sdtune reference`: docs/reference.md, from the fields of every command.
+#include <cstdio>
+
+#include "app/commands/command.h"
+
+namespace sdtune::app {
+namespace {
+
+class ReferenceCommand : public Command {
+ public:
+  CommandHelp help() const override {
+    return {"reference", "Prints docs/reference.md: every option of every command.", "sdtune reference"};
+  }
+  FieldList fields() override { return {}; }
+  bool hidden() const override { return true; }
+
+  int run(Arguments arguments) override {
+    if (!arguments.problems.empty()) throw ConfigError(arguments.problems);
+    std::string text =
+        "# Options\n\nMade by `scripts/make_reference.py` from the declarations in the sources; do not edit.\n\n"
+        "Flags may be written with underscores too (`--learning_rate`), and the same names are the keys of\n"
+        "`--config FILE.yaml` and of Python's `TrainConfig`. A flag wins over the file, the file over the base's "
+        "defaults.\n"
+        "A bool is given as `--flag`, `--flag=false` or `--no-flag`; `none` unsets an option that may be unset.\n";
+    for (const auto& command : make_commands()) {
+      if (!command->hidden()) text.append("\n").append(reference_markdown(command->help(), command->fields()));
+    }
+    std::fputs(text.c_str(), stdout);
+    return 0;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_reference_command() {
+  return std::make_unique<ReferenceCommand>();
+}
+
+}  // namespace sdtune::app

@@ -1,0 +1,82 @@
+#include "app/commands/sample_options.h"
+
+#include <utility>
+
+#include "app/commands/sampler_names.h"
+
+namespace sdtune::app {
+namespace {
+
+FieldInfo text_field(std::string name, std::string help, std::string group, std::string placeholder) {
+  FieldInfo info{.name = std::move(name), .help = std::move(help), .group = std::move(group)};
+  info.placeholder = std::move(placeholder);
+  return info;
+}
+
+FieldInfo number_field(std::string name, std::string help, std::string unit, double min, double max) {
+  FieldInfo info{.name = std::move(name), .help = std::move(help), .group = "Picture", .unit = std::move(unit)};
+  info.min = min;
+  info.max = max;
+  return info;
+}
+
+void add_picture_fields(SampleOptions& options, FieldList& list) {
+  FieldInfo steps = number_field("steps", "Sampling steps.", "steps", 1, 1000);
+  steps.aliases = {"num_inference_steps"};
+  FieldInfo images = number_field("num_images", "Pictures to draw; picture i (from 0) uses seed + i.", "", 1, 100000);
+  images.aliases = {"num_images_per_prompt"};
+  FieldInfo sampler =
+      text_field("sampler", "How the noise is taken away; none: as the model's folder says.", "Picture", "NAME");
+  sampler.choices = sampler_names();
+  constexpr double kLargestSize = 4096;
+  list.push_back({text_field("prompt", "What to draw.", "Picture", "TEXT"), &options.prompt});
+  list.push_back({text_field("negative_prompt", "What the picture should not show.", "Picture", "TEXT"),
+                  &options.negative_prompt});
+  list.push_back({std::move(images), &options.num_images});
+  list.push_back({std::move(steps), &options.steps});
+  list.push_back({number_field("guidance_scale", "Classifier-free guidance; at most 1 switches it off.", "", 0, 100),
+                  &options.guidance_scale});
+  list.push_back({number_field("seed", "Seed of the first picture.", "", 0, 1e15), &options.seed});
+  list.push_back({std::move(sampler), &options.sampler});
+  list.push_back(
+      {number_field("width", "Width; none: the model's own. A multiple of the VAE's factor.", "px", 8, kLargestSize),
+       &options.width});
+  list.push_back(
+      {number_field("height", "Height; none: the model's own. A multiple of the VAE's factor.", "px", 8, kLargestSize),
+       &options.height});
+}
+
+void add_machine_fields(SampleOptions& options, FieldList& list) {
+  const std::string group = "Model and machine";
+  FieldInfo model = text_field("model",
+                               "Diffusers folder, run folder or hub id in the local cache; empty: the newest "
+                               "finished run under runs/, else the embedded base.",
+                               group, "DIR|ORG/NAME");
+  model.aliases = {"base", "pretrained_model_name_or_path"};
+  FieldInfo output = text_field("output", "Folder for the pictures.", group, "DIR");
+  output.aliases = {"output_dir"};
+  FieldInfo batch{
+      .name = "batch", .help = "Pictures drawn at once; changes no picture beyond rounding.", .group = group};
+  batch.min = 1;
+  batch.max = 1024;
+  FieldInfo dtype = text_field("dtype", "What to compute in; auto: the fastest that the device has.", group, "DTYPE");
+  dtype.choices = {"auto", "float32", "bfloat16", "float16"};
+  list.push_back({std::move(model), &options.model});
+  list.push_back({std::move(output), &options.output});
+  list.push_back({std::move(batch), &options.batch});
+  list.push_back({text_field("device", "auto, cpu, cuda or cuda:N.", group, "DEVICE"), &options.device});
+  list.push_back({std::move(dtype), &options.dtype});
+  list.push_back(
+      {text_field("config", "YAML file with options; flags win over it.", group, "FILE.yaml"), &options.config});
+}
+
+}  // namespace
+
+FieldList SampleOptions::fields() {
+  FieldList list;
+  add_picture_fields(*this, list);
+  add_machine_fields(*this, list);
+  return list;
+}
+
+}  // namespace sdtune::app

@@ -1,0 +1,32 @@
+// The options of `sample`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "model/base/field.h"
+
+namespace sdtune::app {
+
+struct SampleOptions {
+  std::string config;  // a YAML file with these options
+  std::string prompt;
+  std::optional<std::string> negative_prompt;
+  std::int64_t num_images = 1;
+  std::int64_t steps = 30;
+  double guidance_scale = 7.5;
+  std::int64_t seed = 0;
+  std::optional<std::string> sampler;  // unset: the model's own scheduler
+  std::optional<std::int64_t> width;   // px; unset: the size the model was trained for
+  std::optional<std::int64_t> height;  // px
+  std::string model;                   // empty: see chosen_model.h
+  std::string output = "samples";
+  std::int64_t batch = 1;  // pictures drawn at once
+  std::string device = "auto";
+  std::string dtype = "float32";
+
+  FieldList fields();
+};
+
+}  // namespace sdtune::app

@@ -1,0 +1,50 @@
+// `sdtune train`.
+#include <cstdio>
+#include <cstdlib>
+
+#include "app/cli/stop_signals.h"
+#include "app/commands/command.h"
+#include "app/commands/training_arguments.h"
+#include "app/ui/progress_bar.h"
+#include "train/run/preflight.h"
+#include "train/run/train.h"
+
+namespace sdtune::app {
+namespace {
+
+train::StopFlag stop_flag;
+
+class TrainCommand : public Command {
+ public:
+  CommandHelp help() const override {
+    return {"train", "Fine-tunes a model on a folder of photos.", "sdtune train --images DIR [options]"};
+  }
+  FieldList fields() override { return options_.fields(); }
+
+  int run(Arguments arguments) override {
+    options_.load(arguments);
+    std::vector<Problem> problems = options_.loaded.problems;
+    if (!problems.empty()) {
+      // train() would find the rest only after these are mended.
+      const std::vector<Problem> more = train::find_problems(options_.loaded.config);
+      problems.insert(problems.end(), more.begin(), more.end());
+      throw ConfigError(problems);
+    }
+    install_stop_signals([](int signal) { stop_flag.request(signal); });
+    ProgressBar progress(stderr);
+    const train::TrainResult result = train::train(options_.loaded.config, {&progress}, stop_flag);
+    if (!result.model_path.empty()) std::puts(result.model_path.c_str());
+    return static_cast<int>(result.code);
+  }
+
+ private:
+  TrainingArguments options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_train_command() {
+  return std::make_unique<TrainCommand>();
+}
+
+}  // namespace sdtune::app

@@ -1,0 +1,20 @@
+// The program `sdtune`: hands the words of the command line on, and turns every exception into an error line and an
+// exit code.
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "app/cli/error_report.h"
+#include "app/cli/stop_signals.h"
+#include "app/commands/command.h"
+
+int main(int argc, char** argv) {
+  try {
+    sdtune::app::ignore_closed_pipes();
+    const int code = sdtune::app::run_command_line(std::vector<std::string>(argv + 1, argv + argc));
+    sdtune::app::finish_output();
+    return code;
+  } catch (...) {
+    return sdtune::app::report_exception(std::current_exception());
+  }
+}

@@ -1,0 +1,106 @@
+#include "app/ui/progress_bar.h"
+
+#include <cmath>
+#include <cstdarg>
+
+namespace sdtune::app {
+namespace {
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+std::string
+formatted(const char* format, ...) {
+  char buffer[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(buffer, sizeof(buffer), format, arguments);
+  va_end(arguments);
+  return buffer;
+}
+
+std::string count_text(std::int64_t count) {
+  const auto value = static_cast<double>(count);
+  if (count >= 1000000000) return formatted("%.2f G", value / 1e9);
+  if (count >= 1000000) return formatted("%.1f M", value / 1e6);
+  return count >= 1000 ? formatted("%.1f k", value / 1e3) : std::to_string(count);
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::string images_text(const train::RunSummary& summary) {
+  std::string text = std::to_string(summary.images) + " of " + std::to_string(summary.resolution) + " px";
+  if (summary.left_out > 0) text += ", " + std::to_string(summary.left_out) + " files left out";
+  if (summary.class_images > 0) text += ", and " + std::to_string(summary.class_images) + " class pictures";
+  return text;
+}
+
+std::string steps_text(const train::RunSummary& summary) {
+  std::string text = std::to_string(summary.total_steps) + ", batch " + std::to_string(summary.batch);
+  if (summary.ranks > 1) text += " on " + std::to_string(summary.ranks) + " ranks";
+  if (summary.first_step > 0) text += ", going on after step " + std::to_string(summary.first_step);
+  if (summary.estimated_seconds) text += ", about " + duration_text(*summary.estimated_seconds);
+  return text;
+}
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e9) return "?";
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  if (whole >= 3600) return formatted("%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
+  return formatted("%02lld:%02lld", whole / 60, whole % 60);
+}
+
+void ProgressBar::on_start(const train::RunSummary& summary) {
+  first_step_ = summary.first_step;
+  line_.message("model    " + summary.base + " (" + summary.pipeline_class + ")");
+  line_.message("trains   " + joined(summary.components) + " (" + summary.method + "): " +
+                count_text(summary.trained_parameters) + " of " + count_text(summary.total_parameters) + " parameters");
+  line_.message("device   " + summary.device + (summary.device_name.empty() ? "" : " (" + summary.device_name + ")") +
+                ", " + summary.dtype);
+  line_.message("images   " + images_text(summary));
+  line_.message("steps    " + steps_text(summary));
+  line_.message("seed     " + std::to_string(summary.seed));
+  line_.message("output   " + summary.output.string());
+  for (const std::string& note : summary.notes) line_.message("note     " + note);
+}
+
+void ProgressBar::on_phase(const std::string& name, std::int64_t done, std::int64_t total) {
+  line_.update_bar(name, done, total, "", done == 0);
+}
+
+void ProgressBar::on_step(const train::StepEvent& event) {
+  std::string tail = formatted("loss %.4g  lr %.3g  %.3g images/s", event.loss, event.lr, event.images_per_s);
+  const std::int64_t done_here = event.step - first_step_;
+  if (done_here > 0) {
+    const double per_step = event.elapsed / static_cast<double>(done_here);
+    tail += "  ETA " + duration_text(per_step * static_cast<double>(event.total_steps - event.step));
+  }
+  if (event.skipped) tail += "  (skipped: fp16 overflow)";
+  line_.update_bar("step", event.step, event.total_steps, tail, event.step == event.total_steps);
+}
+
+void ProgressBar::on_checkpoint(const train::CheckpointEvent& event) {
+  line_.message("saved    " + event.path.string() + " in " + formatted("%.1f s", event.seconds));
+}
+
+void ProgressBar::on_warning(const Problem& problem) {
+  line_.message("sdtune: warning: " + problem.line());
+}
+
+void ProgressBar::on_end(const train::EndEvent& event) {
+  line_.finish();
+  const std::string after = " after step " + std::to_string(event.step) + ", " + duration_text(event.seconds);
+  if (event.end == train::RunEnd::kDone) line_.message("done" + after);
+  if (event.end == train::RunEnd::kStopped) {
+    line_.message("stopped" + after + "; state saved, --resume-from-checkpoint latest goes on");
+  }
+  if (event.end == train::RunEnd::kFailed) line_.message("failed" + after);
+}
+
+}  // namespace sdtune::app

@@ -1,0 +1,128 @@
+#include "model/pipeline/model_survey.h"
+
+#include <memory>
+
+#include "model/base/json.h"
+#include "model/clip/text_encoder.h"
+#include "model/core/device.h"
+#include "model/nn/initial_values.h"
+#include "model/unet/unet.h"
+#include "model/vae/autoencoder_kl.h"
+
+namespace sdtune::model {
+namespace {
+
+constexpr const char* kParts[] = {"unet", "vae", "text_encoder", "text_encoder_2"};
+
+struct Architecture {
+  std::shared_ptr<torch::nn::Module> module;  // weights uninitialised: untouched memory costs nothing
+  KeyFamily family = KeyFamily::kUNet;
+  const char* file_stem = "diffusion_pytorch_model";
+};
+
+Architecture make_architecture(const Json& config, const std::string& class_name, const std::string& where) {
+  const WithoutInitialValues skip;
+  if (class_name == "UNet2DConditionModel") {
+    return {std::make_shared<UNet2DConditionModelImpl>(UNetConfig::from_json(config, where)), KeyFamily::kUNet};
+  }
+  if (class_name == "AutoencoderKL") {
+    return {std::make_shared<AutoencoderKLImpl>(VaeConfig::from_json(config, where)), KeyFamily::kVae};
+  }
+  if (class_name == "CLIPTextModel" || class_name == "CLIPTextModelWithProjection") {
+    ClipTextConfig text = ClipTextConfig::from_json(config, where);
+    text.with_projection = class_name == "CLIPTextModelWithProjection";
+    return {std::make_shared<CLIPTextModelImpl>(text), KeyFamily::kTextEncoder, "model"};
+  }
+  throw WeightError(where, "class " + class_name +
+                               " is not supported (allowed: UNet2DConditionModel, AutoencoderKL, CLIPTextModel, "
+                               "CLIPTextModelWithProjection)");
+}
+
+// The faults of one part's keys, each list in one line.
+void add_key_problems(const PartSurvey& part, const std::string& where, std::vector<Problem>& problems) {
+  const auto add = [&](const char* what, const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    const std::string more = names.size() > 1 ? " and " + std::to_string(names.size() - 1) + " more" : "";
+    problems.push_back({where, std::string(what) + " " + names.front() + more, ""});
+  };
+  add("lacks tensor", part.keys.missing);
+  add("holds unexpected tensor", part.keys.unexpected);
+  add("has a tensor of another shape:", part.keys.wrong_shape);
+}
+
+// Class of a component in model_index.json: ["diffusers", "UNet2DConditionModel"], or "" for none.
+std::string component_class(const Json& index, const std::string& name) {
+  const auto entry = index.find(name);
+  if (entry == index.end() || !entry->is_array() || entry->size() != 2 || !entry->at(1).is_string()) return "";
+  return entry->at(1).get<std::string>();
+}
+
+std::string text_of(const Json& json, const char* key, const char* fallback) {
+  const auto entry = json.find(key);
+  return entry != json.end() && entry->is_string() ? entry->get<std::string>() : fallback;
+}
+
+std::int64_t resolution_of(const std::filesystem::path& folder) {
+  const UNetConfig unet = UNetConfig::from_json(read_json(folder / "unet" / "config.json"), "unet/config.json");
+  const VaeConfig vae = VaeConfig::from_json(read_json(folder / "vae" / "config.json"), "vae/config.json");
+  return unet.sample_size * vae.downscale();
+}
+
+void survey_scheduler(const std::filesystem::path& folder, const Json& index, ModelSurvey& survey) {
+  survey.scheduler_class = component_class(index, "scheduler");
+  const Json config = read_json(folder / "scheduler" / "scheduler_config.json");
+  survey.prediction_type = text_of(config, "prediction_type", "epsilon");
+}
+
+}  // namespace
+
+TensorTotals count_tensors(const TensorSource& source) {
+  TensorTotals totals;
+  for (const std::string& name : source.names()) {
+    const torch::Tensor tensor = source.tensor(name);
+    ++totals.tensors;
+    totals.parameters += tensor.numel();
+    totals.parameters_of[dtype_name(tensor.scalar_type())] += tensor.numel();
+  }
+  return totals;
+}
+
+PartSurvey survey_part(const std::filesystem::path& folder, const std::string& name, const std::string& class_name) {
+  PartSurvey part{name, class_name, {}, {}};
+  const std::filesystem::path config = folder / name / "config.json";
+  const Architecture architecture = make_architecture(read_json(config), class_name, config.string());
+  const TensorSource source = TensorSource::of_part(folder / name, architecture.file_stem);
+  part.totals = count_tensors(source);
+  part.keys = compare_keys(*architecture.module, source, architecture.family);
+  return part;
+}
+
+ModelSurvey survey_model(const std::filesystem::path& folder) {
+  const Json index = read_json(folder / "model_index.json");
+  ModelSurvey survey;
+  survey.pipeline_class = text_of(index, "_class_name", "");
+  const auto collect = [&survey](auto&& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      survey.problems.insert(survey.problems.end(), error.problems().begin(), error.problems().end());
+    }
+  };
+  for (const char* name : kParts) {
+    const std::string class_name = component_class(index, name);
+    if (class_name.empty()) continue;
+    collect([&] {
+      survey.parts.push_back(survey_part(folder, name, class_name));
+      add_key_problems(survey.parts.back(), (folder / name).string(), survey.problems);
+    });
+  }
+  collect([&] { survey_scheduler(folder, index, survey); });
+  try {
+    survey.resolution = resolution_of(folder);
+  } catch (const Error&) {
+    survey.resolution = 0;  // the part's own problem says why
+  }
+  return survey;
+}
+
+}  // namespace sdtune::model

@@ -1,0 +1,140 @@
+#include "app/ui/progress_bar.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace sdtune::app {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// A bar that writes into memory under a clock that the test moves.
+class Progress : public ::testing::Test {
+ protected:
+  ~Progress() override {
+    std::fclose(stream_);
+    std::free(buffer_);
+  }
+
+  ProgressBar bar(bool terminal, int columns) {
+    return ProgressBar(ProgressLine(stream_, terminal, columns, [this] { return now_; }));
+  }
+  std::string written() {
+    std::fflush(stream_);
+    return std::string(buffer_, size_);
+  }
+  train::StepEvent step(std::int64_t number) const {
+    train::StepEvent event;
+    event.step = number;
+    event.total_steps = 100;
+    event.loss = 0.125;
+    event.lr = 2e-6;
+    event.images_per_s = 3.5;
+    event.elapsed = static_cast<double>(number) * 2;
+    return event;
+  }
+
+  char* buffer_ = nullptr;
+  std::size_t size_ = 0;
+  std::FILE* stream_ = open_memstream(&buffer_, &size_);
+  double now_ = 0;
+};
+
+TEST_F(Progress, LogGetsOnePlainLineEach30Seconds) {
+  ProgressBar progress = bar(false, 80);
+  for (int number = 1; number <= 100; ++number) {
+    now_ += 1;
+    progress.on_step(step(number));
+  }
+  const std::string text = written();
+  // At 1 s, 31 s, 61 s, 91 s, and the last step, which is always told.
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5);
+  EXPECT_THAT(text, StartsWith("step 1/100  loss 0.125  lr 2e-06  3.5 images/s  ETA 03:18\n"));
+  EXPECT_THAT(text, HasSubstr("\nstep 100/100  loss"));
+  for (const char c : text) EXPECT_TRUE(c == '\n' || c >= ' ') << "control character " << int{c};
+}
+
+TEST_F(Progress, TerminalGetsABarThatFits) {
+  for (const int columns : {20, 40, 60, 80, 100, 300}) {
+    ProgressBar progress = bar(true, columns);
+    now_ += 1;
+    progress.on_step(step(50));
+    const std::string text = written();
+    const std::string last = text.substr(text.rfind('\r') + 1);
+    EXPECT_LT(static_cast<int>(last.size()), columns);
+    EXPECT_THAT(last, StartsWith("step 50/100"));
+    if (columns >= 80) {
+      EXPECT_THAT(last, HasSubstr("[===="));
+    }
+    EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << "no colours, so NO_COLOR needs nothing";
+  }
+}
+
+TEST_F(Progress, TerminalIsWrittenAtMostTenTimesASecond) {
+  ProgressBar progress = bar(true, 80);
+  now_ = 1;
+  for (int number = 1; number <= 99; ++number) {
+    now_ += 0.01;
+    progress.on_step(step(number));
+  }
+  const std::string text = written();
+  EXPECT_LE(std::count(text.begin(), text.end(), '\r'), 11);
+}
+
+TEST_F(Progress, MessagesStayAboveTheBar) {
+  ProgressBar progress = bar(true, 80);
+  now_ = 1;
+  progress.on_step(step(1));
+  progress.on_warning({"photo.jpg", "is small", ""});
+  progress.on_end({train::RunEnd::kStopped, 1, {}, 3661});
+  EXPECT_THAT(written(), HasSubstr("\rsdtune: warning: photo.jpg: is small\n\rstep 1/100"));
+  EXPECT_THAT(written(),
+              HasSubstr("\nstopped after step 1, 1:01:01; state saved, --resume-from-checkpoint latest goes on\n"));
+}
+
+TEST_F(Progress, SummarySaysWhatWillBeDone) {
+  ProgressBar progress = bar(false, 80);
+  train::RunSummary summary;
+  summary.base = "models/tiny";
+  summary.pipeline_class = "StableDiffusionPipeline";
+  summary.components = {"unet", "text_encoder"};
+  summary.method = "full";
+  summary.trained_parameters = 859520964;
+  summary.total_parameters = 1066235307;
+  summary.device = "cpu";
+  summary.dtype = "float32";
+  summary.images = 5;
+  summary.left_out = 2;
+  summary.class_images = 64;
+  summary.resolution = 512;
+  summary.batch = 4;
+  summary.ranks = 2;
+  summary.total_steps = 300;
+  summary.first_step = 100;
+  summary.estimated_seconds = 90;
+  summary.notes = {"random crop: the latent cache is off"};
+  progress.on_start(summary);
+  const std::string text = written();
+  for (const char* said : {"models/tiny (StableDiffusionPipeline)", "unet, text_encoder (full): 859.5 M of 1.07 G",
+                           "cpu, float32", "5 of 512 px, 2 files left out, and 64 class pictures",
+                           "300, batch 4 on 2 ranks, going on after step 100, about 01:30", "seed     0",
+                           "random crop: the latent cache is off"}) {
+    EXPECT_THAT(text, HasSubstr(said));
+  }
+}
+
+TEST(DurationText, IsReadable) {
+  EXPECT_EQ(duration_text(0), "00:00");
+  EXPECT_EQ(duration_text(59.6), "01:00");
+  EXPECT_EQ(duration_text(3723), "1:02:03");
+  EXPECT_EQ(duration_text(1e300), "?");
+  EXPECT_EQ(duration_text(-1), "?");
+}
+
+}  // namespace
+}  // namespace sdtune::app
