@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <new>
+#include <iterator>
 #include <span>
 
 #include "model/base/error.h"
@@ -18,10 +18,11 @@ namespace {
 
 enum class CharacterClass { kSpace, kLetter, kNumber, kOther };
 
+// `ranges` ascend.
 bool contains(std::span<const unicode::Range> ranges, char32_t code_point) {
-  return std::any_of(ranges.begin(), ranges.end(), [code_point](const unicode::Range& range) {
-    return code_point >= range.first && code_point <= range.last;
-  });
+  const auto after = std::upper_bound(ranges.begin(), ranges.end(), code_point,
+                                      [](char32_t value, const unicode::Range& range) { return value < range.first; });
+  return after != ranges.begin() && code_point <= std::prev(after)->last;
 }
 
 CharacterClass class_of(char32_t code_point) {
@@ -94,6 +95,19 @@ std::u32string compose(std::vector<utf8proc_int32_t> code_points) {
   return std::u32string(code_points.begin(), code_points.begin() + length);
 }
 
+// Canonical composition by the tables of Unicode 9: marks that are newer separate what may compose.
+std::u32string normalize(std::u32string_view text) {
+  std::u32string out;
+  const auto is_new = [](char32_t code_point) { return contains(unicode::kNewMarks, code_point); };
+  for (auto at = text.begin(); at != text.end();) {
+    const auto end = std::find_if(at, text.end(), is_new);
+    out += compose(decompose(std::u32string_view(at, end)));
+    if (end != text.end()) out += *end;
+    at = end == text.end() ? end : end + 1;
+  }
+  return out;
+}
+
 // The length of the contraction or written-out special token at the start of `text`, 0 for none.
 std::size_t literal_length(std::u32string_view text) {
   static constexpr std::array<std::u32string_view, 9> kLiterals = {
@@ -135,7 +149,7 @@ std::string encode_utf8(std::u32string_view text) {
 }
 
 std::u32string clean_clip_text(std::u32string_view text) {
-  const std::u32string composed = compose(decompose(text));
+  const std::u32string composed = normalize(text);
   std::u32string out;
   out.reserve(composed.size());
   bool in_space = false;
