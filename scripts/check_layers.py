@@ -33,6 +33,7 @@ COMPONENTS = ["train/data", "train/objective", "train/optim", "train/precision",
 TRAIN = {folder: sorted(MODEL) for folder in COMPONENTS}
 # Only the options structs of the components: see OPTIONS_ONLY.
 TRAIN["train/config"] = ["model/base", "train/run", "train/checkpoint", *COMPONENTS]
+TRAIN["train/portrait"] = ["model/base"]
 TRAIN["train/checkpoint"] = sorted(MODEL) + ["train/data", "train/optim", "train/precision", "train/dist"]
 TRAIN["train/run"] = sorted(MODEL) + COMPONENTS + ["train/config", "train/checkpoint"]
 APP = {
@@ -46,7 +47,7 @@ PYTHON = {"python/src": sorted(MODEL) + sorted(TRAIN)}
 ALLOWED = {**MODEL, **TRAIN, **APP, **PYTHON}
 # Folders that may include only `*options.h` of their neighbours.
 OPTIONS_ONLY = {"train/config"}
-NO_TORCH = {"model/base", "model/image", "train/config"}
+NO_TORCH = {"model/base", "model/image", "train/config", "train/portrait"}
 
 MAX_FILE_LINES = 400
 MAX_HEADER_LINES = 150
