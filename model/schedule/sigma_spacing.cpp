@@ -108,6 +108,7 @@ std::int64_t index_of_timestep(const torch::Tensor& timesteps, double t) {
   const torch::Tensor values = timesteps.to(torch::kFloat64).contiguous();
   const double* first = values.data_ptr<double>();
   const double* last = first + values.numel();
+  if (t == *first) return 0;
   const double* found = std::find(first, last, t);
   TORCH_CHECK(found != last, "t = ", t, " is not one of the scheduler's timesteps");
   const double* second = std::find(found + 1, last, t);

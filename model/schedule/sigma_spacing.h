@@ -52,7 +52,8 @@ torch::Tensor finite_alphas_cumprod(const NoiseSchedule& schedule, bool rescaled
 // The last sigma of a run: 0, or that of timestep 0 for final_sigmas_type "sigma_min".
 double final_sigma(const Json& config, const SigmaTable& table);
 
-// The place of timestep t in `timesteps`; of two equal ones the second, as diffusers has it.
+// The place of timestep t in `timesteps`. Of two equal ones it is the second, as in diffusers, so that a run that
+// starts in the middle leaves out no noise level; a run from the beginning starts at 0.
 std::int64_t index_of_timestep(const torch::Tensor& timesteps, double t);
 
 }  // namespace sdtune::model
