@@ -165,8 +165,9 @@ void GradientBuckets::finish_step() {
 // After the first step: how often each gradient comes in a round, and rank 0's order of completion for everybody.
 void GradientBuckets::learn_order() {
   for (State& state : states_) state.expected = state.calls;
+  // What never comes would hold up the others, so it goes last (0 wraps to the greatest number).
   std::stable_sort(send_order_.begin(), send_order_.end(), [this](std::size_t left, std::size_t right) {
-    return buckets_[left].last_call < buckets_[right].last_call;
+    return buckets_[left].last_call - 1 < buckets_[right].last_call - 1;
   });
   if (group_.world_size() > 1) {
     torch::Tensor order = torch::empty({static_cast<std::int64_t>(send_order_.size())}, torch::kInt64);

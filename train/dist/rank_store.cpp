@@ -91,12 +91,29 @@ void RankStore::meet(milliseconds timeout, const std::string& config_hash) {
     throw PeerLostError(missing, "did not start within " + std::to_string(timeout.count() / 1000) + " s",
                         "see --start-timeout and the output of that rank");
   }
+  compare_configurations();
+}
+
+// Everybody reads all, and rank 0, whose end takes the store away, waits until they have.
+void RankStore::compare_configurations() {
+  std::vector<std::string> configurations;
   for (std::int64_t rank = 0; rank < env_.world_size; ++rank) {
     hosts_.push_back(text_of(store_->get(key("host", rank))));
+    configurations.push_back(text_of(store_->get(key("config", rank))));
   }
-  for (std::int64_t rank = 0; rank < env_.world_size; ++rank) {
-    if (text_of(store_->get(key("config", rank))) == text_of(store_->get(key("config", 0)))) continue;
+  store_->add("compared", 1);
+  wait_for_count("compared", env_.world_size);
+  for (std::int64_t rank = 1; rank < env_.world_size; ++rank) {
+    if (configurations[static_cast<std::size_t>(rank)] == configurations[0]) continue;
     throw ConfigError(name_of(rank), "has another configuration or another version of sdtune than " + name_of(0));
+  }
+}
+
+void RankStore::wait_for_count(const std::string& counter, std::int64_t count) {
+  if (env_.rank != 0 || env_.agent_store) return;
+  const auto deadline = std::chrono::steady_clock::now() + kLinger;
+  while (store_->add(counter, 0) < count && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(kPoll);
   }
 }
 
@@ -149,19 +166,11 @@ std::string RankStore::find_lost() {
     std::string lost = store_->check({"lost"}) ? text_of(store_->get("lost")) : silent_or_behind();
     if (!lost.empty()) lost = store_->compareSet("lost", "", lost);
     store_->add("informed", 1);
-    linger_for_others(lost);
+    const std::int64_t gone = lost.empty() ? 0 : 1 + std::count(lost.begin(), lost.end(), ',');
+    wait_for_count("informed", env_.world_size - gone);
     return lost.empty() ? "a rank that still answers" : lost;
   } catch (const std::exception&) {
     return env_.agent_store ? "torchrun's agent (" + env_.master_address + ")" : name_of(0);
-  }
-}
-
-void RankStore::linger_for_others(const std::string& lost) {
-  if (env_.rank != 0 || env_.agent_store) return;
-  const std::int64_t gone = lost.empty() ? 0 : 1 + std::count(lost.begin(), lost.end(), ',');
-  const auto deadline = std::chrono::steady_clock::now() + kLinger;
-  while (store_->add("informed", 0) < env_.world_size - gone && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(kPoll);
   }
 }
 

@@ -46,7 +46,8 @@ class RankStore {
   std::vector<Beat> read_beats();
   std::string name_of(std::int64_t rank) const;
   std::string silent_or_behind();
-  void linger_for_others(const std::string& lost);
+  void compare_configurations();
+  void wait_for_count(const std::string& counter, std::int64_t count);  // if this rank holds the store
 
   RankEnv env_;
   c10::intrusive_ptr<c10d::Store> store_;      // for the backend and for finding out

@@ -1,0 +1,162 @@
+#include "train/dist/gradient_buckets.h"
+
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+
+namespace sdtune::train {
+namespace {
+
+// Two ranks of which the other one always has the same gradients; it notes when it was called.
+class MirrorGroup final : public ProcessGroup {
+ public:
+  std::int64_t rank() const override { return 0; }
+  std::int64_t world_size() const override { return 2; }
+  std::unique_ptr<PendingReduce> start_all_reduce_sum(torch::Tensor tensor) override {
+    count_reduction(static_cast<std::int64_t>(tensor.nbytes()));
+    tensor.mul_(2);
+    return std::make_unique<Done>();
+  }
+  void broadcast(torch::Tensor, std::int64_t) override {}
+  void barrier() override {}
+  std::vector<std::string> gather_text(const std::string& text) override { return {text, text}; }
+
+ private:
+  struct Done final : PendingReduce {
+    void wait() override {}
+  };
+};
+
+torch::Tensor leaf(std::initializer_list<std::int64_t> shape) {
+  return torch::randn(shape).requires_grad_(true);
+}
+
+struct Net {
+  torch::Tensor first = leaf({4, 6}), second = leaf({4, 4}), unused = leaf({3});
+  std::vector<NamedParameter> parameters() const { return {{"first", first}, {"second", second}, {"unused", unused}}; }
+  torch::Tensor loss(const torch::Tensor& x) const { return (second.mm(first.mm(x)).tanh()).pow(2).sum(); }
+};
+
+void run_step(GradientBuckets& buckets, const Net& net, const std::vector<torch::Tensor>& batches) {
+  buckets.begin_step(static_cast<std::int64_t>(batches.size()));
+  for (const torch::Tensor& batch : batches) {
+    buckets.begin_round();
+    net.loss(batch).backward();
+  }
+  buckets.finish_step();
+}
+
+std::vector<torch::Tensor> expected(const Net& net, const std::vector<torch::Tensor>& batches) {
+  torch::Tensor total = torch::zeros({});
+  for (const torch::Tensor& batch : batches) total = total + net.loss(batch);
+  return torch::autograd::grad({total}, {net.first, net.second});
+}
+
+TEST(GradientBuckets, SumTheMicroBatchesOfAStepAndForgetTheStepBefore) {
+  const Net net;
+  SingleProcess alone;
+  GradientBuckets buckets(net.parameters(), alone, {});
+  for (int step = 0; step < 3; ++step) {
+    const std::vector<torch::Tensor> batches{torch::randn({6, 5}), torch::randn({6, 5}), torch::randn({6, 5})};
+    const std::vector<torch::Tensor> want = expected(net, batches);
+    run_step(buckets, net, batches);
+    EXPECT_TRUE(torch::allclose(buckets.gradient(0), want[0], 1e-5, 1e-6));
+    EXPECT_TRUE(torch::allclose(buckets.gradient(1), want[1], 1e-5, 1e-6));
+    EXPECT_TRUE(buckets.gradient(2).eq(0).all().item<bool>());
+    EXPECT_FALSE(net.first.grad().defined());  // autograd keeps no second copy
+  }
+  EXPECT_EQ(alone.reduced_bytes(), 0);
+}
+
+TEST(GradientBuckets, SendOnceAStepAndNothingInInnerRounds) {
+  const Net net;
+  MirrorGroup group;
+  GradientBuckets buckets(net.parameters(), group, {.bucket_bytes = 1});
+  EXPECT_EQ(buckets.bucket_count(), 3u);
+  const std::vector<torch::Tensor> batches{torch::randn({6, 5}), torch::randn({6, 5})};
+  for (int step = 0; step < 3; ++step) {
+    const std::vector<torch::Tensor> want = expected(net, batches);
+    const std::int64_t before = group.reductions();
+    buckets.begin_step(2);
+    buckets.begin_round();
+    net.loss(batches[0]).backward();
+    EXPECT_EQ(group.reductions(), before) << "traffic in an inner round";
+    buckets.begin_round();
+    net.loss(batches[1]).backward();
+    // From the second step on all is sent during backward but what never comes.
+    EXPECT_EQ(group.reductions() - before, step == 0 ? 0 : 2);
+    buckets.finish_step();
+    EXPECT_EQ(group.reductions() - before, 3);
+    EXPECT_TRUE(torch::allclose(buckets.gradient(0), want[0] * 2, 1e-5, 1e-6));
+    EXPECT_TRUE(torch::allclose(buckets.gradient(1), want[1] * 2, 1e-5, 1e-6));
+  }
+}
+
+TEST(GradientBuckets, KeepStridesAndWidenHalfPrecision) {
+  torch::Tensor weight = torch::randn({8, 4, 3, 3}).to(torch::kBFloat16).contiguous(torch::MemoryFormat::ChannelsLast);
+  weight.requires_grad_(true);
+  SingleProcess alone;
+  GradientBuckets buckets({{"weight", weight}}, alone, {.float32_gradients = true});
+  EXPECT_EQ(buckets.gradient(0).scalar_type(), torch::kFloat32);
+  EXPECT_EQ(buckets.gradient(0).strides(), weight.strides());
+  buckets.begin_step(300);
+  for (int round = 0; round < 300; ++round) {
+    buckets.begin_round();
+    weight.sum().backward();
+  }
+  buckets.finish_step();
+  EXPECT_TRUE(buckets.gradient(0).eq(300).all().item<bool>());  // bfloat16 would stop at 256
+}
+
+// A part whose backward runs a second graph, as activation recomputation does: the hook fires inside, once a use.
+struct Nested : torch::autograd::Function<Nested> {
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, torch::Tensor x, torch::Tensor weight) {
+    context->save_for_backward({x});
+    context->saved_data["weight"] = weight;
+    return weight.detach().mm(x.detach());
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list grads) {
+    const torch::AutoGradMode on(true);
+    torch::Tensor x = context->get_saved_variables()[0].detach().requires_grad_(true);
+    torch::Tensor weight = context->saved_data["weight"].toTensor();
+    weight.mm(x).backward(grads[0]);
+    return {x.grad(), torch::Tensor()};
+  }
+};
+
+TEST(GradientBuckets, CountTheCallsOfAParameterThatRecomputedPartsShare) {
+  const torch::Tensor shared = leaf({4, 4});
+  MirrorGroup group;
+  GradientBuckets buckets({{"shared", shared}}, group, {});
+  for (int step = 0; step < 3; ++step) {
+    torch::Tensor x = torch::randn({4, 4}).requires_grad_(true);
+    const torch::Tensor want = torch::autograd::grad({shared.mm(shared.mm(x)).sum()}, {shared})[0];
+    buckets.begin_step(1);
+    buckets.begin_round();
+    Nested::apply(Nested::apply(x, shared), shared).sum().backward();
+    EXPECT_EQ(group.reductions(), step == 0 ? 0 : step + 1);
+    buckets.finish_step();
+    EXPECT_TRUE(torch::allclose(buckets.gradient(0), want * 2, 1e-5, 1e-5));
+  }
+  // Used once more than it was known to be: a sum that was already sent must not silently miss a part.
+  buckets.begin_step(1);
+  buckets.begin_round();
+  torch::Tensor x = torch::randn({4, 4}).requires_grad_(true);
+  EXPECT_THROW(Nested::apply(Nested::apply(Nested::apply(x, shared), shared), shared).sum().backward(), c10::Error);
+}
+
+TEST(GradientBuckets, RefuseMoreOrFewerRoundsThanSaid) {
+  const Net net;
+  SingleProcess alone;
+  GradientBuckets buckets(net.parameters(), alone, {});
+  buckets.begin_step(1);
+  EXPECT_THROW(buckets.finish_step(), c10::Error);
+  buckets.begin_round();
+  EXPECT_THROW(buckets.begin_round(), c10::Error);
+}
+
+}  // namespace
+}  // namespace sdtune::train
