@@ -21,7 +21,7 @@ def bpe_file() -> Path:
     """Where the installed open-clip-torch keeps CLIP's merges. The package itself is not imported."""
     spec = importlib.util.find_spec("open_clip")
     if spec is None or spec.origin is None:
-        raise RuntimeError("open-clip-torch is not installed: it carries the CLIP vocabulary (see requirements/test.txt)")
+        raise RuntimeError("open-clip-torch, which carries CLIP's vocabulary, is missing: see requirements/test.txt")
     return Path(spec.origin).parent / BPE_FILE
 
 

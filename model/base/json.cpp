@@ -57,12 +57,34 @@ std::string dump(const Json& value) {
   return text.size() > 80 ? text.substr(0, 80) + "..." : text;
 }
 
+// Python writes infinities, which JSON does not have, as bare words (diffusers: "lambda_min_clipped": -Infinity). They
+// become null, "not given", padded so that byte positions in errors stay. NaN stays an error.
+std::string with_nulls_for_infinity(std::string_view text) {
+  std::string out(text);
+  bool in_string = false;
+  for (std::size_t at = 0; at < out.size(); ++at) {
+    if (in_string && out[at] == '\\') {
+      ++at;
+    } else if (out[at] == '"') {
+      in_string = !in_string;
+    } else if (!in_string && (out[at] == '-' || out[at] == 'I')) {
+      for (const std::string_view word : {"-Infinity", "Infinity"}) {
+        if (out.compare(at, word.size(), word) != 0) continue;
+        out.replace(at, word.size(), std::string("null").append(word.size() - 4, ' '));
+        break;
+      }
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& where) {
+  const std::string standard = with_nulls_for_infinity(text);
   Guard guard(where);
-  Json::sax_parse(text, &guard);
-  return Json::parse(text);
+  Json::sax_parse(standard, &guard);
+  return Json::parse(standard);
 }
 
 Json read_json(const std::filesystem::path& path) {

@@ -21,12 +21,14 @@ START, END = "<|startoftext|>", "<|endoftext|>"
 NUM_RANDOM_TEXTS = 12_000
 EDGE_TEXTS = [
     "", " ", "\n\t", "a", "A Photo of SKS person!", "it's we've they'll I'm he'd don't you're 'S 'LL ''s !'s",
-    "a\u0301e\u0308 \u1e9b\u0323 \ufb01 \u212b \u0130stanbul \u03a3\u03a3\u03c2", "\u0344\u0345\u0f73\u0f75 \u2adc \ufb1d",
-    "\U0001f469\u200d\U0001f52c \U0001f1e9\U0001f1ea \u2764\ufe0f 1\ufe0f\u20e3", "12345 \u0663\u0664 \u2167 \u00bd \u2460",
+    "a\u0301e\u0308 \u1e9b\u0323 \ufb01 \u212b \u0130stanbul \u03a3\u03a3\u03c2",
+    "\u0344\u0345\u0f73\u0f75 \u2adc \ufb1d", "12345 \u0663\u0664 \u2167 \u00bd \u2460",
+    "\U0001f469\u200d\U0001f52c \U0001f1e9\U0001f1ea \u2764\ufe0f 1\ufe0f\u20e3",
     "\x00\x01\x1f\x7f\x80\x85\x9f\xad", "\u00a0\u1680\u2003\u2028\u202f\u205f\u3000\u180e\u200b\ufeff",
     "\ufffd\ufffe\uffff\U0010ffff\U000e0001", "<|startoftext|>", "x<|endoftext|>y <|EndOfText|> <|STARTOFTEXT|>!",
-    "<|startoftext|><|endoftext|>", "<|startoftext", "|endoftext|>", "<<|endoftext|>>", "!", "wow!! !?", "\u4f60\u597d\uff0c\u4e16\u754c",
-    "\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35 \u0928\u092e\u0938\u094d\u0924\u0947 \ud55c\uad6d\uc5b4 \u1112\u1161\u11ab", "supercalifragilisticexpialidocious" * 20,
+    "<|startoftext|><|endoftext|>", "<|startoftext", "|endoftext|>", "<<|endoftext|>>", "!", "wow!! !?",
+    "\u4f60\u597d\uff0c\u4e16\u754c", "\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35",
+    "\u0928\u092e\u0938\u094d\u0924\u0947 \ud55c\uad6d\uc5b4 \u1112\u1161\u11ab", "supercalifragilistic" * 30,
     "e" + "\u0301\u0323\u0327" * 300, "a " * 5000,
 ]
 
@@ -56,7 +58,8 @@ def their_ids(tokenizer: CLIPTokenizer, text: str) -> list[int]:
 def random_texts(count: int, seed: int) -> Iterator[str]:
     """Texts of all planes: any code point, single scripts, marks, words with punctuation, special tokens, spaces."""
     rng = random.Random(seed)
-    words = ["photo", "of", "a", "SKS", "person", "caf\u00e9", "na\u00efve", "\u0421\u041e\u0411\u0410\u041a\u0410", "it's", START, END, "<|EndOfText|>"]
+    words = ["photo", "of", "a", "SKS", "person", "caf\u00e9", "na\u00efve", "\u0421\u041e\u0411\u0410\u041a\u0410",
+             "it's", START, END, "<|EndOfText|>"]
 
     def code_point(low: int, high: int) -> str:
         value = rng.randrange(low, high)
@@ -64,8 +67,9 @@ def random_texts(count: int, seed: int) -> Iterator[str]:
 
     kinds: list[Callable[[], str]] = [
         lambda: code_point(0, 0x80), lambda: code_point(0, 0x250), lambda: code_point(0x250, 0x3000),
-        lambda: code_point(0x3000, 0x10000), lambda: code_point(0x10000, 0x20000), lambda: code_point(0x20000, 0x110000),
-        lambda: code_point(0x1F300, 0x1FB00), lambda: code_point(0x300, 0x370), lambda: code_point(0x1100, 0x1200),
+        lambda: code_point(0x3000, 0x10000), lambda: code_point(0x10000, 0x20000),
+        lambda: code_point(0x20000, 0x110000), lambda: code_point(0x1F300, 0x1FB00),
+        lambda: code_point(0x300, 0x370), lambda: code_point(0x1100, 0x1200),
         lambda: rng.choice(words), lambda: rng.choice(" \t\n\u00a0\u3000"), lambda: rng.choice("!?'.,-#@$%<|>")]
     for _ in range(count):
         mix = rng.sample(kinds, rng.randint(1, 5))
@@ -129,7 +133,8 @@ def test_a_megabyte(pair: tuple, text: str) -> None:
 
 
 def test_invalid_utf8_names_the_byte(pair: tuple) -> None:
-    for data, byte in ((b"ab\xff", 2), (b"\xc3", 0), (b"abc\xed\xa0\x80", 3), (b"\xf4\x90\x80\x80", 0), (b"a\xc0\x80", 1)):
+    wrong = ((b"ab\xff", 2), (b"\xc3", 0), (b"abc\xed\xa0\x80", 3), (b"\xf4\x90\x80\x80", 0), (b"a\xc0\x80", 1))
+    for data, byte in wrong:
         with pytest.raises(sdtune.DataError, match=f"byte {byte}"):
             pair[0].encode(data)
 
@@ -173,7 +178,8 @@ LAYOUTS: dict[str, dict[str, dict]] = {
                      "added_tokens.json": {"<sks>": 49408, "<Cat>": 49409}},
     "new_pad": {"tokenizer_config.json": {"model_max_length": 20, "pad_token": "<pad>"}},
 }
-LAYOUT_TEXTS = ["A <|ENDOFTEXT|> b! <|endoftext|>", "cat!!<sks>!", "a <Cat> <cat>  <sks> man, zyxw zyxws zyxw\u00e9 azyxw ZYXW  zyxw.",
+LAYOUT_TEXTS = ["A <|ENDOFTEXT|> b! <|endoftext|>", "cat!!<sks>!",
+                "a <Cat> <cat>  <sks> man, zyxw zyxws zyxw\u00e9 azyxw ZYXW  zyxw.",
                 "x <pad> y", "", "<sks><sks> man<Cat>", "wow! " * 40]
 
 
