@@ -1,0 +1,30 @@
+// The table of libsdtune_cuda.so. The build writes cuda_architectures.h: SDTUNE_CUDA_SASS
+// ("75, 80, ...") and SDTUNE_CUDA_PTX.
+#include "model/core/cuda_table.h"
+
+#include <cuda_architectures.h>
+
+#include "model/kernels/launchers.cuh"
+
+namespace {
+
+constexpr std::int32_t kArchitectures[] = {SDTUNE_CUDA_SASS, 0};
+
+constexpr sdtune::model::CudaTable kTable{
+    sdtune::model::kCudaTableVersion,
+    kArchitectures,
+    SDTUNE_CUDA_PTX,
+    sdtune::model::launch_philox_normal,
+    sdtune::model::launch_adamw,
+    sdtune::model::launch_sum_of_squares,
+    sdtune::model::launch_group_norm_forward,
+    sdtune::model::launch_group_norm_backward,
+    sdtune::model::launch_geglu_forward,
+    sdtune::model::launch_geglu_backward,
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const sdtune::model::CudaTable* sdtune_cuda_table() {
+  return &kTable;
+}
