@@ -36,7 +36,7 @@ void MetricsLog::on_start(const RunSummary& summary) {
 
 void MetricsLog::drop_lines_after(std::int64_t step) {
   std::error_code error;
-  if (!std::filesystem::exists(path_, error)) return;
+  if (!std::filesystem::is_regular_file(path_, error)) return;
   const std::string content = read_file(path_);
   std::string kept;
   for (std::size_t begin = 0; begin < content.size();) {

@@ -1,0 +1,120 @@
+#include "train/data/latent_cache.h"
+
+#include <ATen/Functions.h>
+
+#include "tests/train/data/picture_folder.h"
+#include "train/data/picture_tensor.h"
+
+namespace sdtune::train {
+namespace {
+
+constexpr std::int64_t kSide = 8;
+
+// Stands for the VAE: the mean is the picture at half size, the logarithm of the variance follows the blue channel.
+model::Moments fake_encode(const torch::Tensor& images) {
+  const torch::Tensor mean = at::avg_pool2d(images, {2, 2});
+  return {mean, mean.slice(1, 2, 3).expand_as(mean).sub(2.0)};
+}
+
+class LatentCacheTest : public PictureFolder {
+ protected:
+  void SetUp() override {
+    PictureFolder::SetUp();
+    files_ = {picture("a.png", 1, 19, 8), picture("b.png", 2, 9, 13), picture("c.png", 3, 8, 8)};
+    options_.resolution = kSide;
+    options_.seed = 5;
+    options_.scaling_factor = 0.5;
+    options_.shift_factor = 0.25;
+  }
+  LatentCache cache(bool cached) {
+    options_.cache = cached;
+    LatentCache result(options_, [this](const torch::Tensor& images) {
+      ++encodings_;
+      return fake_encode(images);
+    });
+    result.load(files_, {files_[2]});
+    return result;
+  }
+
+  LatentOptions options_;
+  std::vector<std::filesystem::path> files_;
+  int encodings_ = 0;
+  const std::vector<BatchSlot> slots_ = {{0, 0, false, 1}, {0, 1, false, 0}, {0, 1, true, 0}, {1, 2, false, 2}};
+};
+
+TEST_F(LatentCacheTest, CacheChangesNoNumber) {
+  for (const bool flip : {false, true}) {
+    options_.random_flip = flip;
+    LatentCache kept = cache(true);
+    const int after_load = encodings_;
+    const torch::Tensor from_cache = kept.latents(slots_);
+    EXPECT_EQ(encodings_, after_load);
+    const torch::Tensor anew = cache(false).latents(slots_);
+    EXPECT_EQ(from_cache.sizes(), (std::vector<std::int64_t>{4, 3, 4, 4}));
+    EXPECT_TRUE(torch::allclose(from_cache, anew, 1e-6, 1e-6));
+    ++options_.seed;
+    EXPECT_FALSE(torch::allclose(from_cache, cache(true).latents(slots_), 1e-3, 1e-3)) << "another seed must differ";
+  }
+}
+
+TEST_F(LatentCacheTest, LatentIsMeanPlusNoiseScaled) {
+  LatentCache kept = cache(true);
+  const BatchSlot slot{7, 30, false, 2};
+  const torch::Tensor picture = picture_to_tensor(test_picture(8, 8, 3)).unsqueeze(0);
+  const model::Moments moments = fake_encode(picture);
+  const torch::Tensor noise = model::draw_normal({5, model::Draw::kLatent, 7, 30, false}, {3, 4, 4}).unsqueeze(0);
+  const torch::Tensor expected = (moments.mean + (moments.logvar * 0.5).exp() * noise - 0.25) * 0.5;
+  EXPECT_TRUE(torch::allclose(kept.latents({slot}), expected, 1e-5, 1e-6));
+  EXPECT_FALSE(torch::allclose(kept.latents({{8, 30, false, 2}}), expected, 1e-2, 1e-2)) << "each step draws anew";
+  EXPECT_FALSE(torch::allclose(kept.latents({{7, 30, true, 0}}), expected, 1e-2, 1e-2)) << "class pictures draw anew";
+}
+
+TEST_F(LatentCacheTest, FlipsHalfOfTheSlots) {
+  options_.random_flip = true;
+  std::vector<BatchSlot> slots;
+  for (std::uint64_t i = 0; i < 400; ++i) slots.push_back({i, i, false, 0});
+  // Photo a is 19 x 8: its middle square lies at 5.5, rounded to 6, and so at 5 in the mirrored photo.
+  const torch::Tensor left = cache(true).time_ids(slots).select(1, 3);
+  const auto mirrored = left.eq(5).sum().item<std::int64_t>();
+  EXPECT_EQ(mirrored + left.eq(6).sum().item<std::int64_t>(), 400);
+  EXPECT_NEAR(static_cast<double>(mirrored), 200.0, 60.0);  // 6 standard deviations
+}
+
+TEST_F(LatentCacheTest, RandomCropReachesEveryPlaceAndIsNotCached) {
+  options_.center_crop = false;
+  LatentCache random = cache(true);
+  EXPECT_FALSE(random.cached());
+  EXPECT_NE(random.why_not_cached().find("center_crop"), std::string::npos);
+  std::vector<BatchSlot> slots;
+  for (std::uint64_t i = 0; i < 400; ++i) slots.push_back({i, i, false, 0});
+  const torch::Tensor left = random.time_ids(slots).select(1, 3);
+  EXPECT_EQ(left.min().item<float>(), 0.0f);
+  EXPECT_EQ(left.max().item<float>(), 11.0f);
+  const int before = encodings_;
+  EXPECT_EQ(random.latents(slots_).sizes(), (std::vector<std::int64_t>{4, 3, 4, 4}));
+  EXPECT_EQ(encodings_, before + 1);
+}
+
+TEST_F(LatentCacheTest, TimeIdsAreDiffusersOrder) {
+  const LatentCache kept = cache(true);
+  const torch::Tensor ids = kept.time_ids({{0, 0, false, 1}});
+  // b: 9 x 13 (w x h) becomes 8 x 11; the square's top is 1.5, rounded to even.
+  const torch::Tensor expected = torch::tensor({13.0f, 9.0f, 2.0f, 0.0f, 8.0f, 8.0f}).unsqueeze(0);
+  EXPECT_TRUE(torch::equal(ids, expected)) << ids;
+}
+
+TEST_F(LatentCacheTest, CacheKeepsMomentsAndNoPictures) {
+  EXPECT_EQ(cache(true).memory_bytes(), 4 * 2 * 3 * 4 * 4 * 4);  // 4 pictures, mean and deviation of 3x4x4 floats
+  EXPECT_GT(cache(false).memory_bytes(), 4 * 8 * 8 * 3 - 1);
+}
+
+TEST(PictureTensor, GoesThereAndBack) {
+  const Image image = test_picture(5, 3);
+  const torch::Tensor tensor = picture_to_tensor(image);
+  EXPECT_EQ(tensor.sizes(), (std::vector<std::int64_t>{3, 3, 5}));
+  EXPECT_FLOAT_EQ(tensor[1][0][2].item<float>(), static_cast<float>(image.rgb[7]) / 127.5f - 1.0f);
+  EXPECT_EQ(tensor_to_picture(tensor.add(1).div(2)).rgb, image.rgb);
+}
+
+}  // namespace
+}  // namespace sdtune::train

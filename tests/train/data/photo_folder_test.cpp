@@ -1,0 +1,80 @@
+#include "train/data/photo_folder.h"
+
+#include <algorithm>
+
+#include "tests/train/data/picture_folder.h"
+
+namespace sdtune::train {
+namespace {
+
+class PhotoFolderTest : public PictureFolder {};
+
+std::string names(const std::vector<Problem>& problems) {
+  std::string text;
+  for (const Problem& problem : problems) text += std::filesystem::path(problem.where).filename().string() + " ";
+  return text;
+}
+
+TEST_F(PhotoFolderTest, SortsNaturallyAndReadsCaptions) {
+  picture("img10.png", 1);
+  picture("img9.png", 2);
+  picture("IMG2.jpg", 3);  // the ending does not matter
+  write("img10.txt", "\xef\xbb\xbf  a photo of sks\r\nperson \n");
+  const PhotoFolder found = scan_photos(folder_, "a photo", true);
+  ASSERT_EQ(found.photos.size(), 3u);
+  EXPECT_EQ(found.photos[0].path.filename(), "IMG2.jpg");
+  EXPECT_EQ(found.photos[1].path.filename(), "img9.png");
+  EXPECT_EQ(found.photos[1].caption, "a photo");
+  EXPECT_EQ(found.photos[2].caption, "a photo of sks  person");
+  EXPECT_EQ(found.photos[2].width, 6);
+  EXPECT_EQ(found.photos[2].sha256.size(), 64u);
+  EXPECT_TRUE(found.bad.empty() && found.left_out.empty() && found.warnings.empty());
+  EXPECT_EQ(scan_photos(folder_, "a photo", false).photos[2].caption, "a photo");
+}
+
+TEST_F(PhotoFolderTest, ListsAllThatIsBadAndAllThatIsLeftOut) {
+  picture("a.png", 1);
+  picture("copy of a.png", 1);
+  write("b.jpg", "");
+  write("c.heic", std::string("\0\0\0\x18"
+                              "ftypheic",
+                              12) +
+                      std::string(16, '\0'));
+  write("d.png", model::encode_png(test_picture(5, 5)).substr(0, 60));
+  picture("e.png", 5);
+  write("e.txt", " \n");
+  picture("f.png", 6);
+  write("f.txt", "caf\xe9");
+  write("orphan.txt", "a caption");
+  write(".DS_Store", "x");
+  write("notes.md", "x");
+  write("metadata.json", "{}");
+  std::filesystem::create_directories(folder_ / "more");
+  const PhotoFolder found = scan_photos(folder_, "p", true);
+  EXPECT_EQ(found.photos.size(), 2u);
+  EXPECT_EQ(names(found.bad), "b.jpg c.heic d.png e.txt f.txt ");
+  EXPECT_EQ(names(found.left_out), ".DS_Store metadata.json more notes.md ");
+  EXPECT_EQ(names(found.warnings), "orphan.txt copy of a.png ");
+  EXPECT_NE(found.bad[1].what.find("HEIC"), std::string::npos);
+  EXPECT_NE(found.bad[2].what.find("truncated"), std::string::npos);
+  EXPECT_NE(found.bad[4].what.find("byte 3"), std::string::npos);
+}
+
+TEST_F(PhotoFolderTest, FolderWithoutPhotosIsAnError) {
+  EXPECT_THROW(scan_photos(folder_, "p", true), DataError);
+  EXPECT_THROW(scan_photos(folder_ / "absent", "p", true), DataError);
+  EXPECT_THROW(scan_photos(write("file.png", "x"), "p", true), DataError);
+}
+
+TEST(NaturalLess, ComparesNumbersAsNumbers) {
+  EXPECT_TRUE(natural_less("img2", "img10"));
+  EXPECT_FALSE(natural_less("img10", "img2"));
+  EXPECT_TRUE(natural_less("a", "b"));
+  EXPECT_TRUE(natural_less("img", "img1"));
+  EXPECT_TRUE(natural_less("img01", "img1") != natural_less("img1", "img01"));
+  EXPECT_FALSE(natural_less("img1", "img1"));
+  EXPECT_TRUE(natural_less("1000000000000000000000001", "1000000000000000000000002"));
+}
+
+}  // namespace
+}  // namespace sdtune::train

@@ -1,0 +1,81 @@
+// What is compared with the real TensorBoard is in tests/python/test_observe.py; here are the faults.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "model/base/json.h"
+#include "train/observe/metrics_log.h"
+#include "train/observe/preview.h"
+
+namespace sdtune::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+StepEvent at_step(std::int64_t step) {
+  StepEvent event;
+  event.step = step;
+  return event;
+}
+
+class Logs : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() /
+              ("sdtune_logs_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  RunSummary summary(std::int64_t first_step) const {
+    RunSummary result;
+    result.output = folder_;
+    result.first_step = first_step;
+    return result;
+  }
+  std::vector<std::int64_t> steps() const {
+    std::ifstream file(folder_ / "metrics.jsonl");
+    std::vector<std::int64_t> result;
+    for (std::string line; std::getline(file, line);) result.push_back(Json::parse(line)["step"].get<std::int64_t>());
+    return result;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Logs, ResumeDropsLaterLinesAndATornOne) {
+  {
+    MetricsLog log(real_file_system(), {});
+    log.on_start(summary(0));
+    for (std::int64_t step = 1; step <= 4; ++step) log.on_step(at_step(step));
+  }
+  std::ofstream(folder_ / "metrics.jsonl", std::ios::app) << "{\"step\": 5, \"lo";
+  MetricsLog log(real_file_system(), {});
+  log.on_start(summary(2));
+  log.on_step(at_step(3));
+  EXPECT_EQ(steps(), (std::vector<std::int64_t>{1, 2, 3}));
+}
+
+TEST_F(Logs, FailureWarnsOnceAndDoesNotThrow) {
+  fs::create_directories(folder_ / "metrics.jsonl");
+  int warnings = 0;
+  MetricsLog log(real_file_system(), [&](const Problem&) { ++warnings; });
+  log.on_start(summary(0));
+  for (std::int64_t step = 1; step <= 3; ++step) log.on_step(at_step(step));
+  EXPECT_EQ(warnings, 1);
+}
+
+TEST_F(Logs, PreviewWritesNoGridForOnePicture) {
+  Preview preview(real_file_system(), {});
+  preview.on_start(summary(0));
+  preview.on_validation({5, {Image{2, 2, std::vector<std::uint8_t>(12, 7)}}, {"p"}, {3}});
+  EXPECT_TRUE(fs::exists(folder_ / "samples/step-00000005/00_seed-3.png"));
+  EXPECT_FALSE(fs::exists(folder_ / "samples/step-00000005/grid.png"));
+}
+
+}  // namespace
+}  // namespace sdtune::train
