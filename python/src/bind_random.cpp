@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "model/core/random.h"
 #include "model/schedule/noise_source.h"
 #include "python/src/array_caster.h"
 #include "python/src/module.h"
@@ -14,6 +15,46 @@
 namespace py = pybind11;
 
 namespace sdtune::python {
+
+namespace {
+
+model::DrawKey key_of(std::uint64_t seed, std::uint32_t purpose, std::uint64_t step, std::uint64_t sample,
+                      bool class_image) {
+  return {seed, static_cast<model::Draw>(purpose), step, sample, class_image};
+}
+
+// Training's own draws, which a reference loop needs to do the same steps. `purpose` is a value of model::Draw.
+void register_testing_random(py::module_& module) {
+  py::module_ testing = module.def_submodule("testing", "What only tests need.");
+  testing.def(
+      "draw_normal",
+      [](std::uint64_t seed, std::uint32_t purpose, std::uint64_t step, std::uint64_t sample,
+         const std::vector<std::int64_t>& shape,
+         bool class_image) { return model::draw_normal(key_of(seed, purpose, step, sample, class_image), shape); },
+      py::arg("seed"), py::arg("purpose"), py::arg("step"), py::arg("sample"), py::arg("shape"),
+      py::arg("class_image") = false, "Standard normal numbers of one sample, float32.");
+  testing.def(
+      "draw_uniform",
+      [](std::uint64_t seed, std::uint32_t purpose, std::uint64_t step, std::uint64_t sample, bool class_image) {
+        return model::draw_uniform(key_of(seed, purpose, step, sample, class_image));
+      },
+      py::arg("seed"), py::arg("purpose"), py::arg("step"), py::arg("sample"), py::arg("class_image") = false,
+      "A number in [0, 1).");
+  testing.def(
+      "draw_integer",
+      [](std::uint64_t seed, std::uint32_t purpose, std::uint64_t step, std::uint64_t sample, std::int64_t below,
+         bool class_image) { return model::draw_integer(key_of(seed, purpose, step, sample, class_image), below); },
+      py::arg("seed"), py::arg("purpose"), py::arg("step"), py::arg("sample"), py::arg("below"),
+      py::arg("class_image") = false, "An integer in [0, below).");
+  testing.def(
+      "draw_permutation",
+      [](std::uint64_t seed, std::uint32_t purpose, std::uint64_t epoch, std::int64_t count) {
+        return model::draw_permutation(seed, static_cast<model::Draw>(purpose), epoch, count);
+      },
+      py::arg("seed"), py::arg("purpose"), py::arg("epoch"), py::arg("count"), "The order of an epoch.");
+}
+
+}  // namespace
 
 void register_random(py::module_& module) {
   py::class_<at::Generator>(
@@ -36,6 +77,7 @@ void register_random(py::module_& module) {
             return at::randn(shape.cast<std::vector<std::int64_t>>(), self, torch::kFloat32);
           },
           "The next standard normal draws, a float32 array of the given shape: generator.randn(2, 4).");
+  register_testing_random(module);
 }
 
 }  // namespace sdtune::python
