@@ -10,21 +10,6 @@ namespace {
 // Rows that are summed in float32 before they join the double sums: few enough to lose nothing that matters.
 constexpr int64_t kRowsPerFlush = 32;
 
-SDTUNE_INLINE float load(const float* p) {
-  return *p;
-}
-SDTUNE_INLINE float load(const c10::BFloat16* p) {
-  return std::bit_cast<float>(std::uint32_t{p->x} << 16);
-}
-SDTUNE_INLINE void store(float* p, float value) {
-  *p = value;
-}
-SDTUNE_INLINE void store(c10::BFloat16* p, float value) {  // to nearest, ties to even; not a number stays one
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-  p->x = static_cast<std::uint16_t>(value != value ? 0x7fc0u : rounded);
-}
-
 // The derivative of the activation times dy.
 template <bool kSilu>
 SDTUNE_INLINE float activation_gradient(float dy, float z) {

@@ -1,6 +1,7 @@
 #include "model/unet/transformer_2d.h"
 
 #include "model/core/check.h"
+#include "model/kernels/geglu.h"
 #include "model/nn/recompute.h"
 
 namespace sdtune::model {
@@ -25,8 +26,7 @@ FeedForwardImpl::FeedForwardImpl(int64_t channels) {
 }
 
 torch::Tensor FeedForwardImpl::forward(const torch::Tensor& x) {
-  const auto halves = proj_(x).chunk(2, -1);
-  return out_(halves[0] * torch::gelu(halves[1]));
+  return out_(geglu(proj_(x)));
 }
 
 BasicTransformerBlockImpl::BasicTransformerBlockImpl(const TransformerOptions& options)

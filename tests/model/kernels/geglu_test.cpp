@@ -1,0 +1,49 @@
+#include "model/kernels/geglu.h"
+
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+namespace sdtune::model {
+namespace {
+
+torch::Tensor reference(const torch::Tensor& x) {
+  const auto halves = x.to(torch::kFloat64).chunk(2, -1);
+  return halves[0] * torch::gelu(halves[1]);
+}
+
+double relative(const torch::Tensor& a, const torch::Tensor& b) {
+  return ((a.to(torch::kFloat64) - b).norm() / b.norm()).item<double>();
+}
+
+TEST(Geglu, AgreesWithDoublePrecisionForwardAndBackward) {
+  torch::manual_seed(0);
+  for (const int64_t width : {1, 7, 16, 130}) {
+    const torch::Tensor x = (torch::randn({3, 5, 2 * width}) * 3).set_requires_grad(true);
+    const torch::Tensor y = geglu(x), expected = reference(x);
+    EXPECT_EQ(y.sizes(), expected.sizes());
+    EXPECT_LE(relative(y, expected), 1e-6);
+    const torch::Tensor dy = torch::randn(y.sizes());
+    const torch::Tensor dx = torch::autograd::grad({y}, {x}, {dy})[0];
+    const torch::Tensor theirs = torch::autograd::grad({expected}, {x}, {dy.to(torch::kFloat64)})[0];
+    EXPECT_LE(relative(dx, theirs.to(torch::kFloat64)), 1e-6);
+  }
+}
+
+TEST(Geglu, IsTheExactGeluAndNotTheTanhForm) {
+  const torch::Tensor x = torch::cat({torch::ones({4001}), torch::linspace(-10, 10, 4001)}).unsqueeze(0);
+  const torch::Tensor gate = x.slice(1, 4001).to(torch::kFloat64);
+  EXPECT_LE((geglu(x) - torch::gelu(gate)).abs().max().item<double>(), 2e-6);
+  EXPECT_GT((geglu(x) - torch::gelu(gate, "tanh")).abs().max().item<double>(), 1e-4);
+}
+
+TEST(Geglu, TakesBfloat16AndLetsNotANumberThrough) {
+  torch::manual_seed(0);
+  const torch::Tensor x = torch::randn({4, 64}).to(torch::kBFloat16);
+  EXPECT_EQ(geglu(x).scalar_type(), torch::kBFloat16);
+  EXPECT_LE(relative(geglu(x), reference(x)), 4e-3);
+  x[1][40] = std::nan("");
+  EXPECT_EQ(geglu(x).isnan().sum().item<int64_t>(), 1);
+}
+
+}  // namespace
+}  // namespace sdtune::model
