@@ -14,6 +14,10 @@ struct ImageInfo {
   std::int64_t width = 0;   // px, as stored: before the EXIF turn
   std::int64_t height = 0;  // px
   int orientation = 1;      // EXIF, 1 to 8; 1 where there is none or it is not readable
+
+  // As it is to be seen: turned.
+  std::int64_t seen_width() const { return orientation >= 5 ? height : width; }
+  std::int64_t seen_height() const { return orientation >= 5 ? width : height; }
 };
 
 // Larger pictures are refused: the largest phone cameras make 200 Mpx, and a small file can claim any size.

@@ -4,7 +4,6 @@
 
 #include "model/base/error.h"
 #include "model/base/file_system.h"
-#include "model/image/image_probe.h"
 #include "model/image/jpeg_decode.h"
 #include "model/image/orientation.h"
 #include "model/image/png_chunks.h"
@@ -86,10 +85,8 @@ Image decode_png(std::string_view bytes, const std::string& where) {
   return from_opencv(decoded);
 }
 
-}  // namespace
-
-Image decode_image(std::string_view bytes, const std::string& where) {
-  const ImageInfo info = probe_image(bytes, where);
+// The pixels before the EXIF turn.
+Image decode_stored(std::string_view bytes, const ImageInfo& info, const std::string& where) {
   Image stored;
   if (info.format == ImageFormat::kJpeg) {
     stored = decode_jpeg(bytes, where);
@@ -101,7 +98,24 @@ Image decode_image(std::string_view bytes, const std::string& where) {
   if (stored.width != info.width || stored.height != info.height) {
     throw DataError(where, "damaged " + format_name(info.format) + ": its header and its pixels differ in size");
   }
-  return oriented(std::move(stored), info.orientation);
+  return stored;
+}
+
+}  // namespace
+
+Image decode_image(std::string_view bytes, const std::string& where) {
+  const ImageInfo info = probe_image(bytes, where);
+  return oriented(decode_stored(bytes, info, where), info.orientation);
+}
+
+ImageInfo verify_image(std::string_view bytes, const std::string& where) {
+  const ImageInfo info = probe_image(bytes, where);
+  if (info.format == ImageFormat::kJpeg) {
+    decode_jpeg(bytes, where, 8);
+  } else {
+    decode_stored(bytes, info, where);
+  }
+  return info;
 }
 
 Image read_image(const std::filesystem::path& path) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "model/base/image.h"
+#include "model/image/image_probe.h"
 
 namespace sdtune::model {
 
@@ -19,5 +20,8 @@ namespace sdtune::model {
 // Throws DataError naming the file and the cause; see probe_image and decode_jpeg.
 Image read_image(const std::filesystem::path& path);
 Image decode_image(std::string_view bytes, const std::string& where);
+
+// Reads all of the file's data as decode_image does, throws what it would throw, and keeps no pixels.
+ImageInfo verify_image(std::string_view bytes, const std::string& where);
 
 }  // namespace sdtune::model

@@ -64,7 +64,7 @@ void prepare(Decoder& decoder) {
 }
 
 // Reads the header and chooses RGB, or CMYK where the file has four channels. False with `reason` set on an error.
-bool begin(Decoder& decoder, std::string_view bytes) {
+bool begin(Decoder& decoder, std::string_view bytes, unsigned reduction) {
   if (setjmp(decoder.on_error) != 0) return false;
   jpeg_create_decompress(&decoder.jpeg);
   decoder.jpeg.client_data = &decoder;
@@ -72,6 +72,8 @@ bool begin(Decoder& decoder, std::string_view bytes) {
   jpeg_mem_src(&decoder.jpeg, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   jpeg_read_header(&decoder.jpeg, TRUE);
   decoder.jpeg.out_color_space = decoder.jpeg.num_components == 4 ? JCS_CMYK : JCS_RGB;
+  decoder.jpeg.scale_num = 1;
+  decoder.jpeg.scale_denom = reduction;
   jpeg_start_decompress(&decoder.jpeg);
   return true;
 }
@@ -105,7 +107,7 @@ struct DecoderRelease {
 
 }  // namespace
 
-Image decode_jpeg(std::string_view bytes, const std::string& where) {
+Image decode_jpeg(std::string_view bytes, const std::string& where, unsigned reduction) {
   Decoder decoder{};
   prepare(decoder);
   const DecoderRelease release{decoder};
@@ -113,7 +115,7 @@ Image decode_jpeg(std::string_view bytes, const std::string& where) {
     throw DataError(where, "truncated or damaged JPEG: " + std::string(decoder.reason.data()),
                     "copy it again, or open and save it with an image editor");
   };
-  if (!begin(decoder, bytes)) fail();
+  if (!begin(decoder, bytes, reduction)) fail();
   Image image;
   image.width = decoder.jpeg.output_width;
   image.height = decoder.jpeg.output_height;

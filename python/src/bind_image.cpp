@@ -54,6 +54,15 @@ py::array_t<std::uint8_t> load(const std::filesystem::path& path) {
   return to_array(image);
 }
 
+py::tuple verify(const std::filesystem::path& path) {
+  model::ImageInfo info;
+  {
+    const py::gil_scoped_release unlocked;
+    info = model::verify_image(read_file(path), path.string());
+  }
+  return py::make_tuple(info.seen_width(), info.seen_height(), model::format_name(info.format));
+}
+
 py::array_t<std::uint8_t> resize(const Pixels& array, std::int64_t width, std::int64_t height,
                                  const std::string& resample, const std::optional<std::array<double, 4>>& box) {
   Image image = to_image(array);
@@ -102,6 +111,10 @@ void register_image(py::module_& module) {
       "Reads a JPEG, PNG or WebP file as uint8 [H, W, 3], sRGB, turned as its EXIF orientation asks, alpha laid on "
       "white.\n\nRaises DataError naming the file and the cause: truncated, damaged, animated, another format, "
       "more than 200 megapixels.");
+  module.def(
+      "verify_image", &verify, py::arg("path"),
+      "(width, height, format) of a picture as it is to be seen, in px, after reading all of its data; raises what "
+      "load_image would raise.");
   module.def(
       "resize_image", &resize, py::arg("image"), py::arg("width"), py::arg("height"), py::arg("resample") = "lanczos",
       py::arg("box") = py::none(),

@@ -52,7 +52,9 @@ def refused(path: Path) -> str:
     """The text of the DataError that reading raises, which names the file."""
     with pytest.raises(sdtune.DataError) as caught:
         sdtune.load_image(path)
-    assert path.name in str(caught.value)
+    with pytest.raises(sdtune.DataError) as verified:
+        sdtune.verify_image(path)
+    assert str(verified.value) == str(caught.value) and path.name in str(caught.value)
     return str(caught.value)
 
 
@@ -62,6 +64,7 @@ def test_photo_equals_pillow(photo: Path) -> None:
     ours = sdtune.load_image(photo)
     assert difference(ours, reference) <= DECODE_MAX
     assert difference(ours, reference[:, ::-1]) > DECODE_MAX, "a mirrored photo must fail"
+    assert sdtune.verify_image(photo)[:2] == (reference.shape[1], reference.shape[0])
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])

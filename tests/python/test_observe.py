@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import resource
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,10 @@ from PIL import Image
 import sdtune
 
 pytest.importorskip("tensorboard")
+from tensorboard import context  # noqa: E402
 from tensorboard.backend.event_processing import event_accumulator  # noqa: E402
+from tensorboard.data import provider, server_ingester  # noqa: E402
+from tensorboard.util import grpc_util  # noqa: E402
 
 NOT_SCALARS = {"attempt", "step", "skipped", "time", "elapsed"}
 
@@ -65,7 +69,25 @@ def test_a_changed_line_fails_the_comparison(tmp_path: Path) -> None:
         assert_equal_to_jsonl(tmp_path)
 
 
+def server_steps(folder: Path) -> list[int]:
+    """The steps of `loss` that TensorBoard's own data server, its second loader, shows for the only run in `folder`."""
+    server = server_ingester.SubprocessServerDataIngester(
+        server_binary=server_ingester.get_server_binary(), logdir=str(folder), reload_interval=1,
+        channel_creds_type=grpc_util.ChannelCredsType.LOCAL)
+    server.start()
+    wanted = {"experiment_id": "", "plugin_name": "scalars"}
+    request = context.RequestContext()
+    deadline = time.monotonic() + 60
+    while not server.data_provider.list_scalars(request, **wanted) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    runs = server.data_provider.read_scalars(request, **wanted, downsample=10_000,
+                                             run_tag_filter=provider.RunTagFilter(tags=["loss"]))
+    (run,) = runs.values()
+    return [point.step for point in run["loss"]]
+
+
 def test_each_step_once_after_many_kills(tmp_path: Path) -> None:
+    folder, tmp_path = tmp_path, tmp_path / "run"
     done = 0
     for attempt in range(1, 8):
         logs = sdtune.RunLogs(tmp_path, first_step=done, attempt=attempt)
@@ -80,6 +102,7 @@ def test_each_step_once_after_many_kills(tmp_path: Path) -> None:
     assert [line["step"] for line in lines_of(tmp_path)] == list(range(1, done - 5 + 9 + 1))
     assert len(list(tmp_path.glob("events.out.tfevents.*"))) == 7
     assert_equal_to_jsonl(tmp_path)
+    assert server_steps(folder) == [line["step"] for line in lines_of(tmp_path)]
 
 
 def test_fresh_run_forgets_an_old_log(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ bool is_valid(const fs::path& path, const std::map<std::string, std::string>& ha
   if (!fs::is_regular_file(path, error)) return false;
   try {
     const std::string bytes = read_file(path);
-    model::decode_image(bytes, path.string());
+    model::verify_image(bytes, path.string());
     const auto listed = hashes.find(path.filename().string());
     return listed == hashes.end() || listed->second == sha256_hex(bytes);
   } catch (const DataError&) {

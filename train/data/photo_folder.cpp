@@ -77,9 +77,9 @@ Reading read_photo(const fs::path& path) {
   reading.photo.path = path;
   try {
     const std::string bytes = read_file(path, kMaxFileBytes);
-    const Image image = model::decode_image(bytes, path.string());
-    reading.photo.width = image.width;
-    reading.photo.height = image.height;
+    const model::ImageInfo info = model::verify_image(bytes, path.string());
+    reading.photo.width = info.seen_width();
+    reading.photo.height = info.seen_height();
     reading.photo.bytes = bytes.size();
     reading.photo.sha256 = sha256_hex(bytes);
   } catch (const Error& error) {

@@ -21,6 +21,9 @@ ImageInfo probe_image(std::string_view, const std::string& where) {
 Image decode_image(std::string_view, const std::string& where) {
   refuse(where);
 }
+ImageInfo verify_image(std::string_view, const std::string& where) {
+  refuse(where);
+}
 Image read_image(const std::filesystem::path& path) {
   refuse(path.string());
 }
