@@ -10,6 +10,8 @@
 namespace sdtune::model {
 namespace {
 
+constexpr std::size_t kNamesShown = 3;  // of each kind, in an error
+
 struct Match {
   std::string stored;
   torch::Tensor parameter;
@@ -50,11 +52,13 @@ std::map<std::string, Match> match_keys(const torch::nn::Module& module, const T
   return matches;
 }
 
-std::string count_and_first(const std::vector<std::string>& names, const std::string& what) {
-  if (names.empty()) return {};
-  std::string text = std::to_string(names.size()) + " " + what + " (";
-  for (std::size_t i = 0; i < names.size() && i < 3; ++i) text += (i > 0 ? ", " : "") + names[i];
-  return text + (names.size() > 3 ? ", ...) " : ") ");
+// Adds "3 tensors missing (a, b, c)" to a list in words; nothing for no names.
+void add_count(const std::vector<std::string>& names, const char* what, std::string& text) {
+  if (names.empty()) return;
+  text += text.empty() ? "" : ", ";
+  text += std::to_string(names.size()) + " " + what + " (";
+  for (std::size_t i = 0; i < names.size() && i < kNamesShown; ++i) text += (i > 0 ? ", " : "") + names[i];
+  text += names.size() > kNamesShown ? ", ...)" : ")";
 }
 
 }  // namespace
@@ -69,11 +73,11 @@ LoadReport load_into(torch::nn::Module& module, const TensorSource& source, KeyF
   LoadReport report;
   const std::map<std::string, Match> matches = match_keys(module, source, family, report);
   if (!report.complete()) {
-    std::string what = "does not fit its config.json: " + count_and_first(report.missing, "tensors missing") +
-                       count_and_first(report.unexpected, "unexpected") +
-                       count_and_first(report.wrong_shape, "of a wrong shape");
-    what.pop_back();
-    throw WeightError(source.where(), what);
+    std::string what;
+    add_count(report.missing, "tensors missing", what);
+    add_count(report.unexpected, "unexpected", what);
+    add_count(report.wrong_shape, "of a wrong shape", what);
+    throw WeightError(source.where(), "does not fit its config.json: " + what);
   }
   const c10::AutoGradMode no_gradients(false);
   for (const auto& [key, match] : matches) {

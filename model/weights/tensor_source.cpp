@@ -28,6 +28,20 @@ void refuse_pickles(const fs::path& folder, const std::string& stem) {
   }
 }
 
+// A shard may be a link, as in the hub's cache, but only to a file of the same model: beside or below the folder of
+// the whole model, or in the cache's folder of that model.
+void check_shard(const fs::path& shard) {
+  std::error_code error;
+  const fs::path target = fs::canonical(shard, error);
+  if (error) throw WeightError(shard.string(), "cannot read: " + error.message(), "a shard was not downloaded?");
+  fs::path root = fs::canonical(shard.parent_path()).parent_path();
+  if (root.parent_path().filename() == "snapshots") root = root.parent_path().parent_path();
+  const fs::path inside = target.lexically_relative(root);
+  if (inside.empty() || *inside.begin() == "..") {
+    throw WeightError(shard.string(), "is a link that leaves the model's folder (to " + target.string() + ")");
+  }
+}
+
 }  // namespace
 
 TensorSource TensorSource::of_file(const fs::path& path) {
@@ -83,7 +97,10 @@ void TensorSource::add_shards(const fs::path& index) {
     }
     shards.insert(shard.get<std::string>());
   }
-  for (const std::string& shard : shards) add_file(index.parent_path() / shard);
+  for (const std::string& shard : shards) {
+    check_shard(index.parent_path() / shard);
+    add_file(index.parent_path() / shard);
+  }
   for (const auto& [name, shard] : map.items()) {
     const auto found = file_of_.find(name);
     const fs::path path = index.parent_path() / shard.get<std::string>();
