@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdio>
 
+#include <jerror.h>
 #include <jpeglib.h>
 
 #include <algorithm>
@@ -39,9 +40,10 @@ Decoder& decoder_of(j_common_ptr jpeg) {
   std::longjmp(decoder.on_error, 1);
 }
 
-// Negative levels are warnings: corrupt data that libjpeg would paint over. The others are trace messages.
+// Negative levels are warnings: corrupt data that libjpeg would paint over. The others are trace messages. An unknown
+// JFIF version is a warning too, but says nothing about the pixels.
 void take_message(j_common_ptr jpeg, int level) {
-  if (level < 0) stop(jpeg);
+  if (level < 0 && jpeg->err->msg_code != JWRN_JFIF_MAJOR) stop(jpeg);
 }
 
 void say_nothing(j_common_ptr) {}

@@ -226,6 +226,15 @@ def test_damaged_jpeg_is_an_error(tmp_path: Path) -> None:
     assert "damaged" in refused(path)
 
 
+def test_unknown_jfif_version_is_no_damage(tmp_path: Path) -> None:
+    content = bytearray(saved("jpeg"))
+    assert content[6:11] == b"JFIF\0"
+    content[11] = 9
+    path = tmp_path / "version9.jpg"
+    path.write_bytes(content)
+    assert difference(sdtune.load_image(path), np.asarray(Image.open(path))) <= DECODE_MAX
+
+
 def test_wrong_suffix_is_read_by_content(tmp_path: Path) -> None:
     path = tmp_path / "really-a-png.jpg"
     scene().save(path, "png")
