@@ -35,15 +35,25 @@ struct LoadedCuda {
 std::filesystem::path folder_of(const void* address) {
   Dl_info info;
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return {};
-  return std::filesystem::absolute(info.dli_fname).parent_path();
+  // For the program itself the loader only knows the word it was called by.
+  const std::filesystem::path file = info.dli_fname;
+  if (!file.has_parent_path()) return std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  return std::filesystem::absolute(file).parent_path();
 }
 
-// Our library: where SDTUNE_CUDA_LIBRARY says, beside the program or module, or in the lib folder next to its folder.
+std::filesystem::path torch_folder() {
+  return folder_of(reinterpret_cast<const void*>(&at::globalContext));
+}
+
+// Our library: where SDTUNE_CUDA_LIBRARY says, beside the program or module, in a build folder's lib, or in the Python
+// environment that holds LibTorch: in the package sdtune (from a wheel) or in the environment's lib (from an install).
 std::filesystem::path kernel_library() {
   if (const char* given = std::getenv("SDTUNE_CUDA_LIBRARY"); given != nullptr && *given != '\0') return given;
   const std::filesystem::path here = folder_of(reinterpret_cast<const void*>(&why_no_cuda));
+  const std::filesystem::path packages = torch_folder().parent_path().parent_path();
   for (const std::filesystem::path& folder :
-       {here, here.parent_path() / "lib", here.parent_path().parent_path() / "lib"}) {
+       {here, here.parent_path() / "lib", here.parent_path().parent_path() / "lib", packages / "sdtune" / "lib",
+        packages.parent_path().parent_path()}) {
     if (std::filesystem::exists(folder / kKernelLibrary)) return folder / kKernelLibrary;
   }
   return {};
@@ -61,8 +71,7 @@ LoadedCuda load_libraries() {
     loaded.fault = "this sdtune was built without CUDA kernels (no libsdtune_cuda.so): build with -DSDTUNE_CUDA=ON";
     return loaded;
   }
-  const std::filesystem::path torch_cuda =
-      folder_of(reinterpret_cast<const void*>(&at::globalContext)) / "libtorch_cuda.so";
+  const std::filesystem::path torch_cuda = torch_folder() / "libtorch_cuda.so";
   if (dlopen(torch_cuda.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     loaded.fault = "LibTorch's CUDA part does not load: " + last_loader_error();
     return loaded;

@@ -28,17 +28,15 @@ namespace {
 using namespace sdtune;
 
 struct Probe {
+  torch::Device device;
+  torch::Dtype dtype;
   model::ModelBundle bundle;
-  torch::Device device{torch::kCPU};
-  torch::Dtype dtype = torch::kFloat32;
 };
 
 Probe load_probe(const std::vector<std::string>& arguments) {
-  Probe probe;
-  probe.device = model::parse_device(arguments.at(2), "DEVICE");
-  probe.dtype = model::parse_dtype(arguments.at(3), "DTYPE");
-  probe.bundle = model::load_bundle(arguments.at(1), probe.dtype, probe.device);
-  return probe;
+  const torch::Device device = model::parse_device(arguments.at(2), "DEVICE");
+  const torch::Dtype dtype = model::parse_dtype(arguments.at(3), "DTYPE");
+  return {device, dtype, model::load_bundle(arguments.at(1), dtype, device)};
 }
 
 // Everything queued on the device is done.
@@ -112,7 +110,10 @@ void run_training(Probe& probe, std::int64_t batch, std::int64_t steps) {
   const torch::TensorOptions options = torch::dtype(torch::kFloat32).device(probe.device);
   const torch::Tensor rates = torch::full({1}, 1e-5, options.dtype(torch::kFloat64));
   const torch::Tensor one = torch::ones({}, options);
-  const torch::Tensor context = torch::randn({batch, 77, config.cross_attention_dim}, options).to(probe.dtype);
+  const std::vector<model::SampleKey> context_keys(static_cast<std::size_t>(batch));
+  const torch::Tensor context = model::draw_normal_batch(0, model::Draw::kWeights, context_keys,
+                                                         {77, config.cross_attention_dim.front()}, probe.device)
+                                    .to(probe.dtype);
   std::vector<double> seconds;
   std::vector<torch::Tensor> losses;
   for (std::int64_t step = 0; step < steps; ++step) {

@@ -148,7 +148,7 @@ void GradientBuckets::send(Bucket& bucket) {
     if (!states_[index].written) gradients_[index].zero_();
   }
   bucket.sent = true;
-  if (group_.world_size() > 1) bucket.pending = group_.start_all_reduce_sum(bucket.flat);
+  if (!is_alone(group_)) bucket.pending = group_.start_all_reduce_sum(bucket.flat);
 }
 
 void GradientBuckets::finish_step() {
@@ -169,7 +169,7 @@ void GradientBuckets::learn_order() {
   std::stable_sort(send_order_.begin(), send_order_.end(), [this](std::size_t left, std::size_t right) {
     return buckets_[left].last_call - 1 < buckets_[right].last_call - 1;
   });
-  if (group_.world_size() > 1) {
+  if (!is_alone(group_)) {
     torch::Tensor order = torch::empty({static_cast<std::int64_t>(send_order_.size())}, torch::kInt64);
     std::copy(send_order_.begin(), send_order_.end(), order.data_ptr<std::int64_t>());
     order = order.to(buckets_.front().flat.device());

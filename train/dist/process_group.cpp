@@ -1,5 +1,8 @@
 #include "train/dist/process_group.h"
 
+#include <c10/util/Logging.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +20,13 @@ namespace {
 
 std::chrono::milliseconds milliseconds_of(double seconds) {
   return std::chrono::milliseconds(std::llround(seconds * 1000));
+}
+
+// c10d prints a stack trace to stderr for every connection that ends; our one error line says more.
+void silence_c10d() {
+  const char* debug = std::getenv("SDTUNE_DEBUG");
+  const bool wanted = debug != nullptr && std::strcmp(debug, "1") == 0;
+  if (!wanted) FLAGS_caffe2_log_level = std::max(FLAGS_caffe2_log_level, c10::GLOG_ERROR);
 }
 
 class C10dGroup final : public ProcessGroup {
@@ -111,7 +121,8 @@ class C10dGroup final : public ProcessGroup {
   }
 
   void wait(const char* doing, const c10::intrusive_ptr<c10d::Work>& work) {
-    attempt(doing, [&] { work->wait(timeout_); });
+    // With a timeout NCCL would block the host until the GPU has come that far; its own watchdog keeps the time there.
+    attempt(doing, [&] { device_.is_cuda() ? work->wait() : work->wait(timeout_); });
   }
 
   // One tensor of each rank, on the CPU.
@@ -140,6 +151,7 @@ std::unique_ptr<ProcessGroup> connect_ranks(const RankEnv& env, torch::Device de
   const char* forced = std::getenv("SDTUNE_FORCE_NCCL");
   const bool prove_nccl = device.is_cuda() && forced != nullptr && std::strcmp(forced, "1") == 0;
   if (env.world_size == 1 && !prove_nccl) return std::make_unique<SingleProcess>();
+  silence_c10d();
   RankEnv joined = env;
   if (joined.master_address.empty()) {  // one rank, started by hand
     joined.master_address = "127.0.0.1";

@@ -37,7 +37,8 @@ std::string first_line(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
-c10::intrusive_ptr<c10d::Store> open_store(const RankEnv& env, bool server, milliseconds timeout) {
+// Port 0 lets the system choose; the choice is written back.
+c10::intrusive_ptr<c10d::Store> open_store(RankEnv& env, bool server, milliseconds timeout) {
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(env.master_port);
   options.isServer = server;
@@ -46,6 +47,7 @@ c10::intrusive_ptr<c10d::Store> open_store(const RankEnv& env, bool server, mill
   const std::string place = env.master_address + ":" + std::to_string(env.master_port);
   try {
     auto store = c10::make_intrusive<c10d::TCPStore>(env.master_address, options);
+    env.master_port = store->getPort();
     const std::string prefix = "sdtune/" + env.run_id + "/" + std::to_string(env.attempt);
     return c10::make_intrusive<c10d::PrefixStore>(prefix, store);
   } catch (const std::exception& error) {
@@ -61,8 +63,8 @@ c10::intrusive_ptr<c10d::Store> open_store(const RankEnv& env, bool server, mill
 }  // namespace
 
 RankStore::RankStore(const RankEnv& env, milliseconds start_timeout, const std::string& config_hash) : env_(env) {
-  store_ = open_store(env, env.rank == 0 && !env.agent_store, start_timeout);
-  heartbeat_ = open_store(env, false, start_timeout);
+  store_ = open_store(env_, env.rank == 0 && !env.agent_store, start_timeout);
+  heartbeat_ = open_store(env_, false, start_timeout);
   meet(start_timeout, config_hash);
   heart_ = std::jthread([this](const std::stop_token& stop) { beat_until_stopped(stop); });
 }
