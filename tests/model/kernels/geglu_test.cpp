@@ -1,6 +1,7 @@
 #include "model/kernels/geglu.h"
 
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
 
 namespace sdtune::model {

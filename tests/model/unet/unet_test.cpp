@@ -1,0 +1,90 @@
+#include "model/unet/unet.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include <algorithm>
+
+#include "model/nn/initial_values.h"
+
+namespace sdtune::model {
+namespace {
+
+UNetConfig small() {
+  UNetConfig config;
+  config.block_out_channels = {32, 64};
+  config.down_block_types = {"CrossAttnDownBlock2D", "DownBlock2D"};
+  config.up_block_types = {"UpBlock2D", "CrossAttnUpBlock2D"};
+  config.only_cross_attention = {false, false};
+  config.layers_per_block = {1, 1};
+  config.cross_attention_dim = {16, 16};
+  config.transformer_layers_per_block = {{1}, {1}};
+  config.num_attention_heads = {4, 4};
+  config.norm_num_groups = 8;
+  return config;
+}
+
+TEST(UNet, ParametersHaveDiffusersNames) {
+  const auto parameters = UNet2DConditionModel(small())->named_parameters();
+  for (const char* name :
+       {"conv_in.weight", "time_embedding.linear_1.weight", "time_embedding.linear_2.bias",
+        "down_blocks.0.resnets.0.norm1.weight", "down_blocks.0.resnets.0.time_emb_proj.weight",
+        "down_blocks.0.attentions.0.proj_in.weight",
+        "down_blocks.0.attentions.0.transformer_blocks.0.attn1.to_out.0.weight",
+        "down_blocks.0.attentions.0.transformer_blocks.0.attn2.to_k.weight",
+        "down_blocks.0.attentions.0.transformer_blocks.0.ff.net.0.proj.weight",
+        "down_blocks.0.attentions.0.transformer_blocks.0.ff.net.2.bias", "down_blocks.0.downsamplers.0.conv.weight",
+        "down_blocks.1.resnets.0.conv_shortcut.weight", "mid_block.attentions.0.norm.weight",
+        "mid_block.resnets.1.conv2.bias", "up_blocks.0.upsamplers.0.conv.weight",
+        "up_blocks.1.attentions.1.proj_out.bias", "conv_norm_out.weight", "conv_out.bias"}) {
+    EXPECT_TRUE(parameters.contains(name)) << name;
+  }
+  EXPECT_FALSE(parameters.contains("down_blocks.1.downsamplers.0.conv.weight"));
+}
+
+// The published numbers of parameters.
+TEST(UNet, HasTheRealModelsNumberOfParameters) {
+  const WithoutInitialValues quick;
+  const auto count = [](const UNetConfig& config) {
+    int64_t sum = 0;
+    for (const torch::Tensor& parameter : UNet2DConditionModel(config)->parameters()) sum += parameter.numel();
+    return sum;
+  };
+  UNetConfig config;
+  config.cross_attention_dim.assign(4, 768);
+  EXPECT_EQ(count(config), 859'520'964);  // SD 1.5
+  config.cross_attention_dim.assign(4, 1024);
+  config.num_attention_heads = {5, 10, 20, 20};
+  config.use_linear_projection = true;
+  EXPECT_EQ(count(config), 865'910'724);  // SD 2.1
+}
+
+TEST(UNet, RefusesWrongShapesByName) {
+  UNet2DConditionModel unet(small());
+  const torch::Tensor time = torch::tensor({1}), context = torch::zeros({1, 77, 16});
+  const auto message = [&](const torch::Tensor& sample, const torch::Tensor& text) -> std::string {
+    try {
+      (void)unet(sample, time, text);
+    } catch (const c10::Error& error) {
+      return error.msg();
+    }
+    return "";
+  };
+  EXPECT_THAT(message(torch::zeros({1, 3, 8, 8}), context), testing::HasSubstr("sample"));
+  EXPECT_THAT(message(torch::zeros({1, 4, 8, 8}), torch::zeros({2, 77, 16})), testing::HasSubstr("encoder_hidden"));
+  EXPECT_THAT(message(torch::zeros({1, 4, 8, 8}), torch::zeros({1, 77, 12})), testing::HasSubstr("attention context"));
+}
+
+TEST(UNet, TakesATimestepAsNumberOrOneEach) {
+  torch::manual_seed(0);
+  UNet2DConditionModel unet(small());
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor sample = torch::randn({2, 4, 8, 8}), context = torch::randn({2, 77, 16});
+  const torch::Tensor one = unet(sample, torch::tensor(7), context);
+  EXPECT_TRUE(torch::equal(one, unet(sample, torch::tensor({7, 7}), context)));
+  EXPECT_FALSE(torch::allclose(one, unet(sample, torch::tensor({7, 8}), context)));
+}
+
+}  // namespace
+}  // namespace sdtune::model
