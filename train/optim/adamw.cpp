@@ -47,7 +47,8 @@ std::vector<AdamWMemory> fresh_memory(const std::vector<TrainedParameter>& param
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const torch::Tensor weight = parameters[i].weight.detach();
     const bool own_master = weight.scalar_type() != torch::kFloat32;
-    memory.push_back({own_master ? masters[i].copy_(weight) : weight, means[i], squares[i]});
+    const torch::Tensor& start = parameters[i].start.defined() ? parameters[i].start : weight;
+    memory.push_back({own_master ? masters[i].copy_(start) : weight, means[i], squares[i]});
   }
   return memory;
 }
@@ -60,6 +61,7 @@ AdamW::AdamW(std::vector<TrainedParameter> parameters, const OptimOptions& optio
   const torch::NoGradGuard no_grad;
   for (const TrainedParameter& parameter : parameters_) check_parameter(parameter);
   memory_ = fresh_memory(parameters_);
+  for (TrainedParameter& parameter : parameters_) parameter.start.reset();
   const torch::Device device = parameters_.front().weight.device();
   updates_ = torch::zeros({}, torch::TensorOptions().dtype(torch::kInt64).device(device));
   engine_ = make_adamw_engine(parameters_, memory_, options);

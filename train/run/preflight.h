@@ -13,4 +13,8 @@ namespace sdtune::train {
 // model, writes nothing and is done in under two seconds.
 std::vector<Problem> find_problems(const TrainConfig& config);
 
+// Throws them, if there are any: CheckpointError when nothing but the checkpoint to go on from is missing, else
+// ConfigError.
+void refuse_problems(const std::vector<Problem>& problems);
+
 }  // namespace sdtune::train

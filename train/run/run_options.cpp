@@ -37,7 +37,7 @@ FieldInfo count_field(std::string name, std::string help, std::string unit) {
   FieldInfo info = field(std::move(name), std::move(help), "Training");
   info.unit = std::move(unit);
   info.min = 1;
-  info.max = 1e9;
+  info.max = 1e7;
   return info;
 }
 

@@ -1,0 +1,148 @@
+"""Twenty optimizer steps of the program against a plain PyTorch loop over diffusers' modules with the same draws."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from program import run
+from safetensors.torch import load_file
+from tiny_models import make_pipeline
+from training_reference import Reference, Result, Settings, update_error, write_base, write_photos
+
+LOSS_TOLERANCE = 1e-5
+UPDATE_TOLERANCE = 1e-3
+FILES = {"unet": "unet/diffusion_pytorch_model.safetensors", "text_encoder": "text_encoder/model.safetensors",
+         "text_encoder_2": "text_encoder_2/model.safetensors"}
+DECAYING = Settings(learning_rate=1e-4, adam_weight_decay=0.1, max_grad_norm=0.1)
+CASES = {
+    "unet": ("sd1", Settings()),
+    "decay": ("sd1", DECAYING),
+    "accumulation": ("sd1", Settings(learning_rate=1e-4, train_batch_size=1, gradient_accumulation_steps=4)),
+    "text encoder": ("sd1", Settings(learning_rate=1e-4, text_encoder_lr=2e-5, train_text_encoder=True)),
+    "prior and min-SNR": ("sd1", Settings(learning_rate=1e-4, with_prior_preservation=True, prior_loss_weight=0.7,
+                                          snr_gamma=5.0)),
+    "v-prediction and min-SNR": ("sd2", Settings(learning_rate=1e-4, snr_gamma=5.0)),
+    "SDXL with text encoders": ("sdxl", Settings(learning_rate=1e-4, train_text_encoder=True)),
+    "warm-up and cosine": ("sd1", Settings(learning_rate=1e-4, lr_scheduler="cosine", lr_warmup_steps=5)),
+}
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_photos(tmp_path_factory.mktemp("photos") / "instance", 5, seed=0)
+
+
+@pytest.fixture(scope="module")
+def class_photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_photos(tmp_path_factory.mktemp("photos") / "class", 3, seed=1)
+
+
+@pytest.fixture(scope="module")
+def base_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A base of each family, made once."""
+    made: dict[str, Path] = {}
+
+    def folder_of(family: str) -> Path:
+        if family not in made:
+            folder = tmp_path_factory.mktemp("base")
+            made[family] = write_base(make_pipeline(family, folder / "vocabulary"), folder / family)
+        return made[family]
+
+    return folder_of
+
+
+def train(base: Path, photos: Path, class_photos: Path, output: Path, settings: Settings, *options: str) -> Path:
+    """Runs the program and returns its run folder."""
+    words = ["train", "--base", str(base), "--images", str(photos), "--output", str(output), "--device", "cpu",
+             "--class-data-dir", str(class_photos), "--num-class-images", "3", "--report-to", "none",
+             *settings.words(), *options]
+    ended = run(words)
+    assert ended.returncode == 0, ended.stderr
+    return output
+
+
+def losses_of(output: Path) -> list[float]:
+    return [json.loads(line)["loss"] for line in (output / "metrics.jsonl").read_text().splitlines()]
+
+
+def weights_of(output: Path, names: list[str]) -> dict[str, torch.Tensor]:
+    """The trained tensors of the result, by the reference's names."""
+    parts = {name.split(".")[0] for name in names}
+    stored = {f"{part}.{key}": tensor for part in parts for key, tensor in load_file(output / "model" / FILES[part]).items()}
+    return {name: stored[name] for name in names}
+
+
+def compare(output: Path, reference: Result) -> tuple[float, float]:
+    """The largest relative difference of a loss, and the error of the update."""
+    losses = losses_of(output)
+    assert len(losses) == len(reference.losses)
+    loss_error = max(abs(ours - theirs) / theirs for ours, theirs in zip(losses, reference.losses))
+    return loss_error, update_error(weights_of(output, list(reference.after)), reference)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_twenty_steps_equal_the_plain_loop(case: str, base_of: Callable[[str], Path], photos: Path, class_photos: Path,
+                                           tmp_path: Path) -> None:
+    family, settings = CASES[case]
+    base = base_of(family)
+    output = train(base, photos, class_photos, tmp_path / "run", settings)
+    reference = Reference(base, photos, class_photos, settings).run()
+    loss_error, weight_error = compare(output, reference)
+    print(f"{case}: loss {loss_error:.1e}, update {weight_error:.1e}")
+    assert loss_error <= LOSS_TOLERANCE
+    assert weight_error <= UPDATE_TOLERANCE
+
+
+def no_decay(reference: Reference) -> torch.optim.Optimizer:
+    return torch.optim.AdamW(reference.pipe.unet.parameters(), lr=reference.settings.learning_rate, weight_decay=0.0)
+
+
+def coupled_decay(reference: Reference) -> torch.optim.Optimizer:
+    settings = reference.settings
+    return torch.optim.Adam(reference.pipe.unet.parameters(), lr=settings.learning_rate,
+                            weight_decay=settings.adam_weight_decay)
+
+
+class UncorrectedAdamW(torch.optim.AdamW):
+    """AdamW whose bias correction is one step ahead."""
+
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if self.state[parameter].get("step") == 1 and not hasattr(parameter, "advanced"):
+                    self.state[parameter]["step"] += 1
+                    parameter.advanced = True
+        return super().step(closure)
+
+
+def wrong_bias_correction(reference: Reference) -> torch.optim.Optimizer:
+    settings = reference.settings
+    return UncorrectedAdamW(reference.pipe.unet.parameters(), lr=settings.learning_rate,
+                            weight_decay=settings.adam_weight_decay)
+
+
+@pytest.mark.parametrize("settings", [Settings(adam_weight_decay=0.1, max_grad_norm=0.1), DECAYING], ids=["5e-6", "1e-4"])
+def test_mutants_of_the_loop_fail(settings: Settings, base_of: Callable[[str], Path], photos: Path, class_photos: Path,
+                                  tmp_path: Path) -> None:
+    base = base_of("sd1")
+    output = train(base, photos, class_photos, tmp_path / "run", settings)
+    mutants = {"no decay": {"make_optimizer": no_decay}, "coupled decay": {"make_optimizer": coupled_decay},
+               "wrong bias correction": {"make_optimizer": wrong_bias_correction}, "no clip": {"clips": False}}
+    errors = {name: compare(output, Reference(base, photos, None, settings).run(**mutant))[1]
+              for name, mutant in mutants.items()}
+    print({name: f"{error:.1e}" for name, error in errors.items()})
+    assert min(errors.values()) > UPDATE_TOLERANCE
+
+
+def test_micro_batches_and_recomputation_change_nothing(base_of: Callable[[str], Path], photos: Path, class_photos: Path,
+                                                        tmp_path: Path) -> None:
+    settings = Settings(learning_rate=1e-4, train_batch_size=4, with_prior_preservation=True)
+    whole = train(base_of("sd1"), photos, class_photos, tmp_path / "whole", settings)
+    split = train(base_of("sd1"), photos, class_photos, tmp_path / "split", settings, "--micro-batch", "1",
+                  "--gradient-checkpointing")
+    assert losses_of(split) == pytest.approx(losses_of(whole), rel=LOSS_TOLERANCE)
+    assert len(set(losses_of(whole))) == settings.max_train_steps

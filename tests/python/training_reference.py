@@ -1,0 +1,214 @@
+"""The plain training loop that sdtune is compared with: diffusers' modules, PyTorch's AdamW and clipping, our draws.
+
+Everything random comes from sdtune's own keyed generator; everything else is written from the papers and diffusers' scripts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from diffusers import DDPMScheduler, StableDiffusionPipeline, StableDiffusionXLPipeline, UNet2DConditionModel
+from diffusers.optimization import get_scheduler
+from diffusers.training_utils import compute_snr
+from PIL import Image
+from sdtune._native import testing
+
+NOISE, TIMESTEP, LATENT, ORDER, CLASS_ORDER = 0, 1, 2, 4, 8  # model::Draw
+PHOTO_SIDE = 32
+INSTANCE_PROMPT, CLASS_PROMPT = "a photo of sks person", "a photo of a person"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of one comparison, with sdtune's names and defaults."""
+
+    learning_rate: float = 5e-6
+    text_encoder_lr: float | None = None
+    adam_weight_decay: float = 1e-2
+    max_grad_norm: float = 1.0
+    train_batch_size: int = 2
+    gradient_accumulation_steps: int = 1
+    train_text_encoder: bool = False
+    with_prior_preservation: bool = False
+    prior_loss_weight: float = 1.0
+    snr_gamma: float | None = None
+    lr_scheduler: str = "constant"
+    lr_warmup_steps: int = 0
+    max_train_steps: int = 20
+    seed: int = 3
+
+    @property
+    def effective(self) -> int:
+        return self.train_batch_size * self.gradient_accumulation_steps
+
+    def words(self) -> list[str]:
+        """As flags of the program."""
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        return [f"--{name.replace('_', '-')}={str(value).lower()}" for name, value in given.items()]
+
+
+@dataclass
+class Result:
+    """What both sides give: the loss of each step, and each trained tensor before and after."""
+
+    losses: list[float] = field(default_factory=list)
+    before: dict[str, torch.Tensor] = field(default_factory=dict)
+    after: dict[str, torch.Tensor] = field(default_factory=dict)
+
+
+def write_base(pipe: StableDiffusionPipeline | StableDiffusionXLPipeline, folder: Path) -> Path:
+    """The pipeline with norm groups of several channels: one of a single channel makes the bias before it idle, and Adam
+    turns an idle parameter's rounding noise into full steps."""
+    torch.manual_seed(1)
+    config = {**pipe.unet.config, "norm_num_groups": 8}
+    pipe.unet = UNet2DConditionModel.from_config(config).eval()
+    pipe.save_pretrained(folder)
+    return folder
+
+
+def write_photos(folder: Path, count: int, seed: int) -> Path:
+    """Smooth random pictures of the training size, so that no resizing stands between the two sides."""
+    folder.mkdir(parents=True)
+    draw = np.random.default_rng(seed)
+    for index in range(count):
+        coarse = Image.fromarray(draw.integers(0, 256, (4, 4, 3), dtype=np.uint8))
+        coarse.resize((PHOTO_SIDE, PHOTO_SIDE), Image.Resampling.BICUBIC).save(folder / f"{index:02d}.png")
+    return folder
+
+
+class Reference:
+    """One run of the plain loop. `change` may edit a step's gradients or the optimizer, for mutants."""
+
+    def __init__(self, base: Path, photos: Path, class_photos: Path | None, settings: Settings) -> None:
+        kind = StableDiffusionXLPipeline if (base / "text_encoder_2").is_dir() else StableDiffusionPipeline
+        self.pipe = kind.from_pretrained(base)
+        self.settings = settings
+        self.noise_scheduler = DDPMScheduler.from_config(self.pipe.scheduler.config)
+        self.moments = self.encode(photos)
+        self.class_moments = self.encode(class_photos) if class_photos else None
+        self.encoders = [self.pipe.text_encoder] + ([self.pipe.text_encoder_2] if self.is_xl else [])
+
+    @property
+    def is_xl(self) -> bool:
+        return isinstance(self.pipe, StableDiffusionXLPipeline)
+
+    @torch.no_grad()
+    def encode(self, folder: Path) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Mean and standard deviation of each picture's latents, in the order of the names."""
+        moments = []
+        for path in sorted(folder.glob("*.png")):
+            pixels = torch.from_numpy(np.asarray(Image.open(path), np.float32).transpose(2, 0, 1)[None] / 127.5 - 1)
+            latent = self.pipe.vae.encode(pixels).latent_dist
+            moments.append((latent.mean[0], latent.std[0]))
+        return moments
+
+    def sample(self, step: int, sample: int, class_image: bool) -> tuple[torch.Tensor, torch.Tensor, int]:
+        """Latent, noise and timestep of one place of the batch."""
+        seed, moments = self.settings.seed, self.class_moments if class_image else self.moments
+        purpose = CLASS_ORDER if class_image else ORDER
+        order = testing.draw_permutation(seed, purpose, sample // len(moments), len(moments))
+        mean, std = moments[order[sample % len(moments)]]
+        key = {"seed": seed, "step": step, "sample": sample, "class_image": class_image}
+        normal = [torch.from_numpy(np.array(testing.draw_normal(purpose=purpose, shape=list(mean.shape), **key)))
+                  for purpose in (LATENT, NOISE)]
+        latent = (mean + std * normal[0]) * self.pipe.vae.config.scaling_factor
+        timestep = testing.draw_integer(purpose=TIMESTEP, below=self.noise_scheduler.config.num_train_timesteps, **key)
+        return latent, normal[1], timestep
+
+    def text_states(self, prompts: list[str]) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """What the UNet attends to, and SDXL's pooled text."""
+        states, pooled = [], None
+        for tokenizer, encoder in zip([self.pipe.tokenizer, getattr(self.pipe, "tokenizer_2", None)], self.encoders):
+            ids = tokenizer(prompts, padding="max_length", max_length=77, truncation=True, return_tensors="pt").input_ids
+            output = encoder(ids, output_hidden_states=True)
+            states.append(output.hidden_states[-2] if self.is_xl else output[0])
+            pooled = output[0]
+        return torch.cat(states, -1), pooled if self.is_xl else None
+
+    def predict(self, noisy: torch.Tensor, timesteps: torch.Tensor, prompts: list[str]) -> torch.Tensor:
+        """The UNet's output."""
+        context, pooled = self.text_states(prompts)
+        size = torch.tensor([[PHOTO_SIDE, PHOTO_SIDE, 0, 0, PHOTO_SIDE, PHOTO_SIDE]] * len(prompts))
+        added = {"text_embeds": pooled, "time_ids": size} if self.is_xl else None
+        return self.pipe.unet(noisy, timesteps, context, added_cond_kwargs=added).sample
+
+    def sample_losses(self, step: int, samples: list[int], class_image: bool) -> torch.Tensor:
+        """The weighted squared error of each place: [B]."""
+        latents, noise, timesteps = zip(*(self.sample(step, sample, class_image) for sample in samples))
+        latents, noise, timesteps = torch.stack(latents), torch.stack(noise), torch.tensor(timesteps)
+        noisy = self.noise_scheduler.add_noise(latents, noise, timesteps)
+        prompts = [CLASS_PROMPT if class_image else INSTANCE_PROMPT] * len(samples)
+        is_v = self.noise_scheduler.config.prediction_type == "v_prediction"
+        target = self.noise_scheduler.get_velocity(latents, noise, timesteps) if is_v else noise
+        losses = ((self.predict(noisy, timesteps, prompts) - target) ** 2).mean(dim=(1, 2, 3))
+        if self.settings.snr_gamma is None:
+            return losses
+        snr = compute_snr(self.noise_scheduler, timesteps)
+        return losses * snr.clamp(max=self.settings.snr_gamma) / (snr + 1 if is_v else snr)
+
+    def loss(self, step: int, samples: list[int]) -> torch.Tensor:
+        """Mean over the photos plus weight times mean over the class pictures."""
+        loss = self.sample_losses(step, samples, False).mean()
+        if self.settings.with_prior_preservation:
+            loss = loss + self.settings.prior_loss_weight * self.sample_losses(step, samples, True).mean()
+        return loss
+
+    def trained(self) -> dict[str, torch.nn.Module]:
+        """Component -> module."""
+        modules = {"unet": self.pipe.unet}
+        if self.settings.train_text_encoder:
+            modules.update(zip(("text_encoder", "text_encoder_2"), self.encoders))
+        return modules
+
+    def named_parameters(self) -> dict[str, torch.nn.Parameter]:
+        """"unet.conv_in.weight" -> parameter."""
+        return {f"{part}.{name}": parameter for part, module in self.trained().items()
+                for name, parameter in module.named_parameters()}
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """UNet and text encoder at their own rates."""
+        settings = self.settings
+        text_rate = settings.text_encoder_lr if settings.text_encoder_lr is not None else settings.learning_rate
+        groups = [{"params": list(module.parameters()), "lr": settings.learning_rate if part == "unet" else text_rate}
+                  for part, module in self.trained().items()]
+        return torch.optim.AdamW(groups, lr=settings.learning_rate, weight_decay=settings.adam_weight_decay)
+
+    def run(self, make_optimizer: Callable[[Reference], torch.optim.Optimizer] = optimizer, clips: bool = True) -> Result:
+        """All steps; accumulation in rounds as a plain script does it."""
+        settings, result = self.settings, Result()
+        for module in (self.pipe.vae, self.pipe.unet, *self.encoders):
+            module.requires_grad_(module in self.trained().values())
+        parameters = self.named_parameters()
+        result.before = {name: parameter.detach().clone() for name, parameter in parameters.items()}
+        optimizer = make_optimizer(self)
+        schedule = get_scheduler(settings.lr_scheduler, optimizer, num_warmup_steps=settings.lr_warmup_steps,
+                                 num_training_steps=settings.max_train_steps)
+        for step in range(settings.max_train_steps):
+            total = 0.0
+            for round_ in range(settings.gradient_accumulation_steps):
+                first = step * settings.effective + round_ * settings.train_batch_size
+                loss = self.loss(step, list(range(first, first + settings.train_batch_size)))
+                (loss / settings.gradient_accumulation_steps).backward()
+                total += loss.item() / settings.gradient_accumulation_steps
+            if clips:
+                torch.nn.utils.clip_grad_norm_(parameters.values(), settings.max_grad_norm)
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad()
+            result.losses.append(total)
+        result.after = {name: parameter.detach().clone() for name, parameter in parameters.items()}
+        return result
+
+
+def update_error(got: dict[str, torch.Tensor], reference: Result) -> float:
+    """|dw - dw_ref| / |dw_ref| over all trained tensors together."""
+    difference = norm = 0.0
+    for name, start in reference.before.items():
+        update = reference.after[name].double() - start.double()
+        difference += (got[name].double() - start.double() - update).square().sum().item()
+        norm += update.square().sum().item()
+    return (difference / norm) ** 0.5

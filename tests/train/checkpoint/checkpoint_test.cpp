@@ -1,0 +1,181 @@
+#include <ATen/core/grad_mode.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "model/base/manifest.h"
+#include "tests/support/faulty_file_system.h"
+#include "tests/support/scratch_folder.h"
+#include "train/checkpoint/checkpoint_folder.h"
+#include "train/checkpoint/checkpoint_reader.h"
+#include "train/checkpoint/checkpoint_writer.h"
+
+namespace sdtune::train {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Fault;
+using test::FaultyFileSystem;
+using test::ScratchFolder;
+using ::testing::HasSubstr;
+
+// An optimizer whose weights tell which step they are of.
+AdamW optimizer_at(double value) {
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor first = torch::full({3, 2}, value);
+  const torch::Tensor second = torch::full({5}, -value);
+  AdamW optimizer({{"unet.a", first, torch::ones_like(first), {}, 0}, {"unet.b", second, torch::ones({5}), {}, 0}},
+                  OptimOptions());
+  for (const AdamWMemory& memory : optimizer.memory()) {
+    memory.mean.fill_(value / 2);
+    memory.square.fill_(value / 4);
+  }
+  return optimizer;
+}
+
+RunState state_at(std::int64_t step) {
+  RunState state;
+  state.step = step;
+  state.updates = step - 1;
+  state.effective_batch = 4;
+  state.scaler = {512.0, 3};
+  state.identity = {{{"seed", "0"}}, {{"00.jpg", "abc"}}, "base"};
+  return state;
+}
+
+// Loads what `latest` gives and checks that it is one step's, whole.
+std::int64_t loaded_step(const fs::path& checkpoints) {
+  const FoundCheckpoint found = find_checkpoint("latest", checkpoints);
+  const RunState state = read_run_state(*found.path);
+  AdamW optimizer = optimizer_at(0);
+  load_optimizer(*found.path, state, optimizer);
+  const auto value = static_cast<float>(state.step);
+  EXPECT_TRUE(optimizer.parameters()[0].weight.equal(torch::full({3, 2}, value)));
+  EXPECT_TRUE(optimizer.parameters()[1].weight.equal(torch::full({5}, -value)));
+  EXPECT_TRUE(optimizer.memory()[1].mean.equal(torch::full({5}, value / 2)));
+  EXPECT_TRUE(optimizer.memory()[1].square.equal(torch::full({5}, value / 4)));
+  EXPECT_EQ(optimizer.updates().item<std::int64_t>(), state.step - 1);
+  return state.step;
+}
+
+fs::path write_step(FileSystem& files, const fs::path& checkpoints, std::int64_t step,
+                    std::optional<std::int64_t> limit = std::nullopt) {
+  const AdamW optimizer = optimizer_at(static_cast<double>(step));
+  return CheckpointWriter(files, checkpoints, limit).write(optimizer, state_at(step));
+}
+
+TEST(Checkpoint, GivesBackWhatWasWritten) {
+  const ScratchFolder scratch;
+  const fs::path path = write_step(real_file_system(), scratch.path(), 10);
+  EXPECT_EQ(path.filename(), "step-00000010");
+  EXPECT_EQ(loaded_step(scratch.path()), 10);
+  const RunState state = read_run_state(path);
+  EXPECT_EQ(state.scaler.scale, 512.0);
+  EXPECT_EQ(state.effective_batch, 4);
+  EXPECT_EQ(state.identity, state_at(10).identity);
+}
+
+TEST(Checkpoint, SurvivesAKillAndAFailureAtEveryFileOperation) {
+  std::size_t operations = 0;
+  {
+    const ScratchFolder scratch;
+    write_step(real_file_system(), scratch.path(), 10);
+    FaultyFileSystem counting;
+    write_step(counting, scratch.path(), 20, 1);
+    operations = counting.operations();
+  }
+  ASSERT_GT(operations, 20u);
+  for (const Fault fault :
+       {Fault::kFailOnce, Fault::kFailOnward, Fault::kKillBefore, Fault::kKillInside, Fault::kKillAfter}) {
+    for (std::size_t at = 0; at < operations; ++at) {
+      const ScratchFolder scratch;
+      write_step(real_file_system(), scratch.path(), 10);
+      FaultyFileSystem faulty(fault, at);
+      try {
+        write_step(faulty, scratch.path(), 20, 1);
+      } catch (const StorageError&) {
+      } catch (const test::SimulatedKill&) {
+      }
+      const std::int64_t step = loaded_step(scratch.path());
+      EXPECT_TRUE(step == 10 || step == 20) << "fault " << static_cast<int>(fault) << " at operation " << at;
+      write_step(real_file_system(), scratch.path(), 20, 1);
+      EXPECT_EQ(loaded_step(scratch.path()), 20);
+    }
+  }
+}
+
+// Every way to damage a file must be found, and the older checkpoint taken with a warning that names it.
+void damage_and_expect(const std::function<void(const fs::path&)>& damage, const std::string& named) {
+  const ScratchFolder scratch;
+  write_step(real_file_system(), scratch.path(), 10);
+  const fs::path newest = write_step(real_file_system(), scratch.path(), 20);
+  damage(newest);
+  const FoundCheckpoint found = find_checkpoint("latest", scratch.path());
+  ASSERT_TRUE(found.path);
+  EXPECT_EQ(found.path->filename(), "step-00000010");
+  ASSERT_FALSE(found.warnings.empty());
+  EXPECT_THAT(found.warnings.front().line(), HasSubstr(named));
+  EXPECT_THROW(find_checkpoint(newest.string(), scratch.path()), CheckpointError);
+}
+
+TEST(Checkpoint, FindsDamage) {
+  for (const char* name : {kWeightsFile, kOptimizerFile, kStateFile}) {
+    damage_and_expect([&](const fs::path& folder) { fs::resize_file(folder / name, fs::file_size(folder / name) - 1); },
+                      name);
+    damage_and_expect([&](const fs::path& folder) { fs::remove(folder / name); }, name);
+    damage_and_expect(
+        [&](const fs::path& folder) {
+          std::fstream file(folder / name, std::ios::in | std::ios::out | std::ios::binary);
+          file.seekg(-3, std::ios::end);
+          const auto flipped = static_cast<char>(file.peek() ^ 1);
+          file.seekp(-3, std::ios::end);
+          file.put(flipped);
+        },
+        name);
+  }
+  damage_and_expect([](const fs::path& folder) { fs::remove(folder / kManifestName); }, "manifest");
+  damage_and_expect([](const fs::path& folder) { fs::resize_file(folder / kManifestName, 10); }, "manifest");
+}
+
+TEST(Checkpoint, NeverStartsFreshOverDamage) {
+  const ScratchFolder scratch;
+  const fs::path path = write_step(real_file_system(), scratch.path(), 10);
+  fs::remove(path / kStateFile);
+  EXPECT_THROW(find_checkpoint("latest", scratch.path()), CheckpointError);
+  EXPECT_THROW(find_checkpoint("auto", scratch.path()), CheckpointError);
+}
+
+TEST(Checkpoint, OnlyAutoStartsFreshAndSaysSo) {
+  const ScratchFolder scratch;
+  EXPECT_THROW(find_checkpoint("latest", scratch.path()), CheckpointError);
+  const FoundCheckpoint found = find_checkpoint("auto", scratch.path());
+  EXPECT_FALSE(found.path);
+  ASSERT_EQ(found.warnings.size(), 1u);
+  EXPECT_THAT(found.warnings.front().line(), HasSubstr("starting fresh"));
+}
+
+TEST(Checkpoint, KeepsTheNewestOnly) {
+  const ScratchFolder scratch;
+  for (const std::int64_t step : {10, 20, 30}) write_step(real_file_system(), scratch.path(), step, 2);
+  std::vector<std::int64_t> steps;
+  for (const CheckpointFolder& checkpoint : list_checkpoints(scratch.path())) steps.push_back(checkpoint.step);
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{30, 20}));
+}
+
+TEST(Checkpoint, NamesWhatChangedSince) {
+  RunIdentity now = state_at(1).identity;
+  EXPECT_TRUE(identity_changes(state_at(1).identity, now).empty());
+  now.settings["seed"] = "7";
+  now.images["00.jpg"] = "other";
+  now.images["01.jpg"] = "new";
+  const std::vector<Problem> changes = identity_changes(state_at(1).identity, now);
+  ASSERT_EQ(changes.size(), 3u);
+  EXPECT_THAT(changes[0].line(), HasSubstr("seed"));
+  EXPECT_THAT(changes[0].line(), HasSubstr("7"));
+  EXPECT_THAT(changes[1].line(), HasSubstr("00.jpg"));
+  EXPECT_THAT(changes[2].line(), HasSubstr("01.jpg"));
+}
+
+}  // namespace
+}  // namespace sdtune::train

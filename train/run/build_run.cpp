@@ -1,0 +1,190 @@
+#include "train/run/build_run.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "model/core/device.h"
+#include "train/checkpoint/checkpoint_reader.h"
+#include "train/run/prepare_data.h"
+#include "train/run/run_identity.h"
+#include "train/run/trained_modules.h"
+
+namespace sdtune::train {
+
+namespace {
+
+constexpr std::int64_t kStepsPerPhoto = 100;
+constexpr std::int64_t kMostStepsByPhotos = 1200;
+
+void resolve_options(Run& run) {
+  TrainConfig& config = run.config;
+  if (!config.data.resolution) {
+    config.data.resolution = run.bundle.unet->config().sample_size * run.bundle.vae_factor();
+    config.origins["resolution"] = "the base";
+  }
+  if (config.data.class_data_dir.empty()) config.data.class_data_dir = run.folder.class_images().string();
+  config.run.output = run.folder.root.string();
+}
+
+// Accumulation that keeps the checkpoint's effective batch on this number of ranks.
+void keep_effective_batch(Run& run, std::int64_t effective) {
+  const std::int64_t at_once = run.config.run.train_batch_size * run.group->world_size();
+  if (effective == at_once * run.config.run.gradient_accumulation_steps) return;
+  if (effective % at_once != 0) {
+    throw ConfigError("train_batch_size", "the checkpoint has an effective batch of " + std::to_string(effective) +
+                                              ", which " + std::to_string(run.group->world_size()) + " rank(s) of " +
+                                              std::to_string(run.config.run.train_batch_size) + " cannot make");
+  }
+  run.config.run.gradient_accumulation_steps = effective / at_once;
+  run.config.origins["gradient_accumulation_steps"] = "the checkpoint's effective batch";
+  run.notes.push_back("gradient_accumulation_steps is " + std::to_string(effective / at_once) +
+                      ", which keeps the checkpoint's effective batch of " + std::to_string(effective));
+}
+
+void resolve_steps(Run& run, std::int64_t effective) {
+  RunOptions& options = run.config.run;
+  const auto photos = static_cast<std::int64_t>(run.data.photos.photos.size());
+  if (!options.max_train_steps && options.num_train_epochs) {
+    options.max_train_steps = *options.num_train_epochs * ((photos + effective - 1) / effective);
+    run.config.origins["max_train_steps"] = "num_train_epochs";
+  } else if (!options.max_train_steps) {
+    options.max_train_steps = std::min(kStepsPerPhoto * photos, kMostStepsByPhotos);
+    run.config.origins["max_train_steps"] = "100 a photo, at most 1200";
+  }
+  run.total_steps = *options.max_train_steps;
+}
+
+void build_plan(Run& run) {
+  const RunOptions& options = run.config.run;
+  const BatchShape shape = {options.train_batch_size, options.gradient_accumulation_steps, run.group->world_size()};
+  run.data.plan = std::make_unique<BatchPlan>(static_cast<std::uint64_t>(options.seed),
+                                              static_cast<std::int64_t>(run.data.photos.photos.size()),
+                                              static_cast<std::int64_t>(run.data.class_images.size()), shape);
+  run.micro_batch = options.micro_batch.empty() ? options.train_batch_size : std::stoll(options.micro_batch);
+  resolve_steps(run, shape.effective());
+}
+
+void convert_weights(const torch::Tensor& weight, torch::Dtype dtype, torch::MemoryFormat convolutions) {
+  const torch::NoGradGuard no_grad;
+  const bool is_convolution = weight.dim() == 4;
+  torch::Tensor parameter = weight;
+  parameter.set_data(is_convolution ? weight.detach().to(dtype).contiguous(convolutions) : weight.detach().to(dtype));
+}
+
+// Masters start from the float32 weights, and only then do the modules get the compute dtype.
+void build_optimizer(Run& run) {
+  const std::vector<ModuleParameter> trained = trained_parameters(run.bundle, run.trains_text());
+  const torch::MemoryFormat convolutions = model::fast_memory_format(run.device, run.dtype);
+  std::vector<TrainedParameter> parameters;
+  for (const ModuleParameter& parameter : trained) {
+    parameters.push_back(
+        {parameter.name, parameter.weight, torch::Tensor(), parameter.weight.detach(), parameter.rate_group});
+  }
+  for (const torch::Tensor& weight : run.bundle.unet->parameters()) convert_weights(weight, run.dtype, convolutions);
+  run.bundle.text_encoder->to(run.dtype);
+  if (run.bundle.is_xl()) run.bundle.text_encoder_2->to(run.dtype);
+  freeze_all_but(run.bundle, trained);
+
+  std::vector<NamedParameter> named;
+  for (const TrainedParameter& parameter : parameters) named.push_back({parameter.name, parameter.weight});
+  BucketOptions bucket_options;
+  bucket_options.float32_gradients = run.data.plan->shape().rounds > 1;
+  run.buckets = std::make_unique<GradientBuckets>(std::move(named), *run.group, bucket_options);
+  for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].gradient = run.buckets->gradient(i);
+  run.optimizer = std::make_unique<AdamW>(std::move(parameters), run.config.optim);
+  run.scaler = std::make_unique<GradScaler>(run.dtype == torch::kFloat16, run.device);
+}
+
+void build_rates(Run& run) {
+  const BatchShape& shape = run.data.plan->shape();
+  run.schedule = LrSchedule::from_options(run.config.optim, run.total_steps, shape.effective());
+  run.base_rates = base_rates(run.config.optim, shape.effective());
+  std::vector<double> rates;
+  for (std::int64_t update = 0; update <= run.total_steps; ++update) {
+    for (const double rate : run.base_rates) rates.push_back(rate * run.schedule.factor(update));
+  }
+  const torch::Tensor table = torch::tensor(rates, torch::kFloat64).view({run.total_steps + 1, -1});
+  run.rates_by_update = table.to(run.device);
+}
+
+void build_loss(Run& run) {
+  const model::NoiseSchedule schedule = model::NoiseSchedule::from_config(run.bundle.scheduler_config);
+  run.loss =
+      std::make_unique<DiffusionLoss>(schedule.to(run.device), model::prediction_type_of(run.bundle.scheduler_config),
+                                      run.config.objective, static_cast<std::uint64_t>(run.config.run.seed));
+}
+
+void go_on_from(Run& run, const std::filesystem::path& checkpoint, const RunState& state) {
+  const std::vector<Problem> changes = identity_changes(state.identity, run.identity);
+  if (!changes.empty()) throw ConfigError(changes);
+  load_optimizer(checkpoint, state, *run.optimizer);
+  run.scaler->load(state.scaler);
+  run.first_step = state.step;
+  run.attempt = state.attempt + 1;
+  run.last_checkpoint = checkpoint;
+}
+
+}  // namespace
+
+std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
+                               const std::filesystem::path& checkpoint, const std::vector<Observer*>& observers) {
+  const std::filesystem::path base = model::find_base(config.run.base);
+  tell_phase(observers, "loading " + config.run.base, 0, 0);
+  auto run = std::make_unique<Run>(model::load_bundle(base, torch::kFloat32, device));
+  run->config = config;
+  run->folder = run_folder(config);
+  run->group = std::move(group);
+  run->device = device;
+  run->dtype = model::parse_dtype(config.precision.mixed_precision, "mixed_precision");
+  std::optional<RunState> state;
+  if (!checkpoint.empty()) {
+    state = read_run_state(checkpoint);
+    keep_effective_batch(*run, state->effective_batch);
+  }
+  run->identity.base_hash = hash_of_base(base);
+  resolve_options(*run);
+  freeze_all_but(run->bundle, {});
+  prepare_data(*run, observers);
+  build_plan(*run);
+  run->identity.settings = identity_settings(run->config);
+  run->identity.images = identity_images(run->data.photos.photos, run->data.class_images);
+  build_optimizer(*run);
+  build_rates(*run);
+  build_loss(*run);
+  run->bundle.unet->set_gradient_checkpointing(config.run.gradient_checkpointing);
+  if (run->trains_text()) run->bundle.text_encoder->set_gradient_checkpointing(config.run.gradient_checkpointing);
+  if (state) go_on_from(*run, checkpoint, *state);
+  return run;
+}
+
+RunSummary summarize(const Run& run) {
+  RunSummary summary;
+  summary.output = run.folder.root;
+  summary.base = run.config.run.base;
+  summary.pipeline_class = run.bundle.pipeline_class;
+  summary.method = run.config.run.method;
+  summary.components = trained_components(run.bundle, run.trains_text());
+  for (const TrainedParameter& parameter : run.optimizer->parameters()) {
+    summary.trained_parameters += parameter.weight.numel();
+  }
+  summary.total_parameters = count_parameters(run.bundle);
+  summary.device = run.device.str();
+  summary.device_name = model::describe_device(run.device);
+  summary.dtype = model::dtype_name(run.dtype);
+  summary.images = static_cast<std::int64_t>(run.data.photos.photos.size());
+  summary.left_out = static_cast<std::int64_t>(run.data.photos.left_out.size() + run.data.photos.bad.size());
+  summary.class_images = static_cast<std::int64_t>(run.data.class_images.size());
+  summary.resolution = *run.config.data.resolution;
+  summary.batch = run.data.plan->shape().effective();
+  summary.ranks = run.group->world_size();
+  summary.seed = static_cast<std::uint64_t>(run.config.run.seed);
+  summary.first_step = run.first_step;
+  summary.total_steps = run.total_steps;
+  summary.attempt = run.attempt;
+  summary.notes = run.notes;
+  return summary;
+}
+
+}  // namespace sdtune::train

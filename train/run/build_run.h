@@ -1,0 +1,20 @@
+// The composition root: from configuration to a wired Run. The only place that knows every class.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "train/observe/observer.h"
+#include "train/run/run.h"
+
+namespace sdtune::train {
+
+// Loads the base, joins the ranks, prepares the data and builds the optimizer; goes on from a checkpoint where
+// resume_from_checkpoint says so. `checkpoint` is what find_checkpoint gave (empty: fresh). Writes class pictures only.
+std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
+                               const std::filesystem::path& checkpoint, const std::vector<Observer*>& observers);
+
+// What the first lines of a run say.
+RunSummary summarize(const Run& run);
+
+}  // namespace sdtune::train

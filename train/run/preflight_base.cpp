@@ -1,0 +1,115 @@
+// The checks of the base model and of what depends on it.
+#include <functional>
+
+#include "model/base/clip_tokenizer.h"
+#include "model/base/hub_cache.h"
+#include "model/base/json.h"
+#include "model/clip/clip_text_config.h"
+#include "model/pipeline/model_survey.h"
+#include "model/schedule/scheduler.h"
+#include "model/vae/vae_config.h"
+#include "train/run/preflight_checks.h"
+
+namespace sdtune::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+void collect(std::vector<Problem>& problems, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
+}
+
+void check_prompt(const ClipTokenizer& tokenizer, const std::string& name, const std::string& prompt,
+                  std::vector<Problem>& problems) {
+  const std::int64_t cut = tokenizer(prompt).truncated;
+  if (cut == 0) return;
+  const std::int64_t most = tokenizer.model_max_length() - 2;  // the start and end tokens take one each
+  problems.push_back(
+      {name, "is too long (got " + std::to_string(most + cut) + " tokens; allowed: " + std::to_string(most) + ")",
+       "the model would not see its end"});
+}
+
+void check_prompts(const TrainConfig& config, const std::vector<Photo>& photos, const ClipTokenizer& tokenizer,
+                   std::vector<Problem>& problems) {
+  const DataOptions& data = config.data;
+  const ObserveOptions& observe = config.observe;
+  check_prompt(tokenizer, "instance_prompt", data.instance_prompt, problems);
+  if (data.with_prior_preservation) check_prompt(tokenizer, "class_prompt", data.class_prompt, problems);
+  if (!observe.validation_prompt.empty()) {
+    check_prompt(tokenizer, "validation_prompt", observe.validation_prompt, problems);
+    check_prompt(tokenizer, "validation_negative_prompt", observe.validation_negative_prompt, problems);
+  }
+  for (const Photo& photo : photos) {
+    const bool has_own = photo.caption != data.instance_prompt;
+    if (has_own) check_prompt(tokenizer, "caption of " + photo.path.string(), photo.caption, problems);
+  }
+}
+
+// One tokenizer and the text encoder it feeds.
+ClipTokenizer check_tokenizer(const fs::path& base, const std::string& suffix, std::vector<Problem>& problems) {
+  const fs::path folder = base / ("tokenizer" + suffix);
+  ClipTokenizer tokenizer = ClipTokenizer::from_folder(folder);
+  const fs::path config = base / ("text_encoder" + suffix) / "config.json";
+  const model::ClipTextConfig text = model::ClipTextConfig::from_json(read_json(config), config.string());
+  if (tokenizer.vocab_size() > text.vocab_size) {
+    problems.push_back({folder.string(),
+                        "does not belong to the text encoder (got " + std::to_string(tokenizer.vocab_size()) +
+                            " tokens; allowed: " + std::to_string(text.vocab_size) + ")",
+                        ""});
+  }
+  return tokenizer;
+}
+
+void check_resolution(const TrainConfig& config, const fs::path& base, std::vector<Problem>& problems) {
+  if (!config.data.resolution) return;
+  const fs::path file = base / "vae" / "config.json";
+  const std::int64_t factor = model::VaeConfig::from_json(read_json(file), file.string()).downscale();
+  if (*config.data.resolution % factor == 0) return;
+  problems.push_back({"resolution",
+                      "does not suit the VAE (got " + std::to_string(*config.data.resolution) +
+                          "; allowed: multiples of " + std::to_string(factor) + ")",
+                      ""});
+}
+
+void check_scheduler(const fs::path& base, const std::string& class_name) {
+  const fs::path file = base / "scheduler" / "scheduler_config.json";
+  model::make_scheduler(class_name, read_json(file), file.string());
+}
+
+// A VAE or text encoder whose config is refused was named by the survey already: the checks that need it say no more.
+void check_if_readable(const std::function<void()>& check) {
+  try {
+    check();
+  } catch (const WeightError&) {
+  }
+}
+
+}  // namespace
+
+std::optional<model::ModelSurvey> check_base(const TrainConfig& config, const std::vector<Photo>& photos,
+                                             std::vector<Problem>& problems) {
+  if (config.run.base.empty()) {
+    problems.push_back({"base", "is not given, and this installation has no embedded base",
+                        "name a diffusers folder or a hub id: --base DIR"});
+    return {};
+  }
+  std::optional<model::ModelSurvey> survey;
+  collect(problems, [&] {
+    const fs::path base = find_model_folder(config.run.base);
+    survey = model::survey_model(base);
+    problems.insert(problems.end(), survey->problems.begin(), survey->problems.end());
+    check_if_readable([&] { check_resolution(config, base, problems); });
+    collect(problems, [&] { check_scheduler(base, survey->scheduler_class); });
+    collect(problems, [&] { check_prompts(config, photos, check_tokenizer(base, "", problems), problems); });
+    if (survey->pipeline_class == "StableDiffusionXLPipeline") {
+      collect(problems, [&] { check_tokenizer(base, "_2", problems); });
+    }
+  });
+  return survey;
+}
+
+}  // namespace sdtune::train

@@ -1,0 +1,94 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "train/checkpoint/checkpoint_folder.h"
+#include "train/run/preflight_checks.h"
+#include "train/run/run_folder.h"
+
+namespace sdtune::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kBytesPerTrained = 12;  // master and two moments, float32
+constexpr std::int64_t kBytesPerSaved = 4;     // the result is float32
+constexpr double kGibibyte = 1024.0 * 1024.0 * 1024.0;
+
+// The folder itself, or the nearest one above that exists.
+fs::path nearest_existing(const fs::path& folder) {
+  fs::path path = fs::absolute(folder);
+  while (!fs::exists(path) && path.has_parent_path() && path != path.parent_path()) path = path.parent_path();
+  return path;
+}
+
+std::string gibibytes(double bytes) {
+  const auto tenths = static_cast<std::int64_t>(bytes / kGibibyte * 10.0);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
+}
+
+// Two checkpoints, because the old one goes only when the new one is safe, and the model.
+std::int64_t bytes_needed(const TrainConfig& config, const model::ModelSurvey& base) {
+  std::int64_t trained = 0;
+  std::int64_t all = 0;
+  for (const model::PartSurvey& part : base.parts) {
+    all += part.totals.parameters;
+    const bool is_text = part.name.starts_with("text_encoder");
+    if (part.name == "unet" || (is_text && config.run.train_text_encoder)) trained += part.totals.parameters;
+  }
+  return 2 * kBytesPerTrained * trained + kBytesPerSaved * all;
+}
+
+void check_room(const TrainConfig& config, const fs::path& existing, const model::ModelSurvey& base,
+                std::vector<Problem>& problems) {
+  std::error_code error;
+  const fs::space_info space = fs::space(existing, error);
+  const std::int64_t needed = bytes_needed(config, base);
+  if (error || space.available >= static_cast<std::uintmax_t>(needed)) return;
+  problems.push_back({"output",
+                      "no space for two checkpoints and the model on the disk of " + existing.string() + " (got " +
+                          gibibytes(static_cast<double>(space.available)) +
+                          "; needed: " + gibibytes(static_cast<double>(needed)) + ")",
+                      "choose another --output"});
+}
+
+// Only whether something is there: to hash a checkpoint of many gigabytes takes longer than a check may.
+void check_resume(const TrainConfig& config, std::vector<Problem>& problems) {
+  const std::string& resume = config.checkpoint.resume_from_checkpoint;
+  const fs::path checkpoints = run_folder(config).checkpoints();
+  if (resume == "latest" && list_checkpoints(checkpoints).empty()) {
+    problems.push_back({"resume_from_checkpoint", "there is no checkpoint in " + checkpoints.string(),
+                        "auto starts fresh where there is none"});
+  }
+  if (resume.empty() || resume == "latest" || resume == "auto" || fs::is_directory(resume)) return;
+  problems.push_back({"resume_from_checkpoint",
+                      "there is no such folder (got " + resume + "; allowed: latest, auto or a checkpoint's folder)",
+                      ""});
+}
+
+}  // namespace
+
+void check_output(const TrainConfig& config, const std::optional<model::ModelSurvey>& base,
+                  std::vector<Problem>& problems) {
+  check_resume(config, problems);
+  const RunFolder folder = run_folder(config);
+  const fs::path existing = nearest_existing(folder.root);
+  if (!fs::is_directory(existing)) {
+    problems.push_back({"output", existing.string() + " is not a folder", "choose another --output"});
+    return;
+  }
+  if (::access(existing.c_str(), W_OK | X_OK) != 0) {
+    problems.push_back(
+        {"output", "cannot write into " + existing.string() + ": " + std::strerror(errno), "choose another --output"});
+  }
+  const bool goes_on = !config.checkpoint.resume_from_checkpoint.empty() || config.run.overwrite;
+  if (folder.has_run() && !goes_on) {
+    problems.push_back({folder.root.string(), "has a run in it",
+                        "--resume-from-checkpoint latest goes on with it, --overwrite deletes it"});
+  }
+  if (base) check_room(config, existing, *base, problems);
+}
+
+}  // namespace sdtune::train

@@ -1,0 +1,79 @@
+// Everything a run is made of, wired together once by build_run.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/pipeline/bundle.h"
+#include "train/checkpoint/run_state.h"
+#include "train/config/train_config.h"
+#include "train/data/batch_plan.h"
+#include "train/data/latent_cache.h"
+#include "train/data/photo_folder.h"
+#include "train/data/text_cache.h"
+#include "train/dist/gradient_buckets.h"
+#include "train/dist/process_group.h"
+#include "train/objective/diffusion_loss.h"
+#include "train/observe/observer.h"
+#include "train/optim/adamw.h"
+#include "train/optim/lr_schedule.h"
+#include "train/precision/grad_scaler.h"
+#include "train/run/run_folder.h"
+
+namespace sdtune::train {
+
+// What the run learns from, on the device.
+struct TrainingData {
+  PhotoFolder photos;
+  std::vector<std::filesystem::path> class_images;  // empty without prior preservation
+  std::unique_ptr<LatentCache> latents;
+  std::unique_ptr<TextCache> texts;
+  std::unique_ptr<BatchPlan> plan;
+};
+
+struct Run {
+  explicit Run(model::ModelBundle base) : bundle(std::move(base)) {}
+
+  TrainConfig config;  // every option resolved
+  RunFolder folder;
+  torch::Device device = torch::kCPU;
+  torch::Dtype dtype = torch::kFloat32;
+  std::unique_ptr<ProcessGroup> group;
+  std::int64_t micro_batch = 1;  // photos of one forward, and as many class pictures
+  std::int64_t total_steps = 0;
+  std::int64_t first_step = 0;  // steps already done when this attempt began
+  std::int64_t attempt = 1;
+
+  model::ModelBundle bundle;
+  RunIdentity identity;
+  TrainingData data;
+  std::unique_ptr<DiffusionLoss> loss;
+  std::unique_ptr<GradientBuckets> buckets;  // before the optimizer, which views into them
+  std::unique_ptr<AdamW> optimizer;
+  std::unique_ptr<GradScaler> scaler;
+  LrSchedule schedule;
+  std::vector<double> base_rates;  // of UNet and text encoders, before the curve
+  torch::Tensor rates_by_update;   // [total_steps + 1, 2] float64 on the device: rates of the update after i others
+
+  std::filesystem::path last_checkpoint;  // empty for none
+  std::vector<std::string> notes;         // for the summary: what was decided without being asked
+
+  bool trains_text() const { return config.run.train_text_encoder; }
+  bool has_prior() const { return config.data.with_prior_preservation; }
+};
+
+// Tells every observer; the list is empty on all ranks but the first.
+template <typename Event>
+void tell(const std::vector<Observer*>& observers, void (Observer::*method)(const Event&), const Event& event) {
+  for (Observer* observer : observers) (observer->*method)(event);
+}
+void tell_phase(const std::vector<Observer*>& observers, const std::string& name, std::int64_t done,
+                std::int64_t total);
+
+}  // namespace sdtune::train

@@ -1,0 +1,31 @@
+// The paths of a run folder, as docs and users know them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "train/config/train_config.h"
+
+namespace sdtune::train {
+
+struct RunFolder {
+  std::filesystem::path root;
+
+  std::filesystem::path config() const { return root / "config.yaml"; }
+  std::filesystem::path record() const { return root / "run.json"; }
+  std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
+  std::filesystem::path last_error() const { return root / "last_error.json"; }
+  std::filesystem::path lock() const { return root / "run.lock"; }
+  std::filesystem::path checkpoints() const { return root / "checkpoints"; }
+  std::filesystem::path samples() const { return root / "samples"; }
+  std::filesystem::path class_images() const { return root / "class_images"; }
+  std::filesystem::path model() const { return root / "model"; }
+
+  // Whether a run was begun here, finished or not.
+  bool has_run() const;
+};
+
+// Where a run of `config` goes: its output, or runs/<name of the photo folder>.
+RunFolder run_folder(const TrainConfig& config);
+
+}  // namespace sdtune::train

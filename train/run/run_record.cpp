@@ -1,0 +1,77 @@
+#include "train/run/run_record.h"
+
+#include <torch/version.h>
+
+#include <chrono>
+#include <exception>
+
+#include "model/base/json.h"
+#include "model/base/sha256.h"
+#include "model/core/device.h"
+
+namespace sdtune::train {
+
+namespace {
+
+Json image_manifest(const Run& run) {
+  Json images = Json::array();
+  for (const Photo& photo : run.data.photos.photos) {
+    images.push_back(
+        {{"path", photo.path.string()}, {"size", photo.bytes}, {"sha256", photo.sha256}, {"caption", photo.caption}});
+  }
+  return images;
+}
+
+// The attempts that an earlier run.json of this folder lists; none when it is a fresh run or unreadable.
+Json earlier_attempts(const Run& run) {
+  if (run.first_step == 0 || !std::filesystem::exists(run.folder.record())) return Json::array();
+  try {
+    const Json record = read_json(run.folder.record());
+    return record.contains("attempts") && record["attempts"].is_array() ? record["attempts"] : Json::array();
+  } catch (const Error&) {
+    return Json::array();  // only a record for people: the checkpoint holds what counts
+  }
+}
+
+std::int64_t seconds_since_1970() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+void write_run_record(FileSystem& files, const Run& run) {
+  TrainConfig config = run.config;
+  const std::string yaml = config_to_yaml(config.fields(), config.origins);
+  write_file_atomically(files, run.folder.config(), yaml);
+  Json record = Json::object();
+  record["sdtune"] = SDTUNE_VERSION;
+  record["libtorch"] = TORCH_VERSION;
+  record["device"] = model::describe_device(run.device);
+  record["dtype"] = model::dtype_name(run.dtype);
+  record["ranks"] = run.group->world_size();
+  record["seed"] = run.config.run.seed;
+  record["base"] = run.config.run.base;
+  record["base_hash"] = run.identity.base_hash;
+  record["config_hash"] = sha256_hex(yaml);
+  record["images"] = image_manifest(run);
+  record["attempts"] = earlier_attempts(run);
+  record["attempts"].push_back(
+      {{"attempt", run.attempt}, {"first_step", run.first_step}, {"started", seconds_since_1970()}});
+  write_file_atomically(files, run.folder.record(), record.dump(2) + "\n");
+}
+
+void write_last_error(FileSystem& files, const RunFolder& folder, const Error& error) noexcept {
+  try {
+    Json json = Json::object();
+    json["exit_code"] = static_cast<int>(error.code());
+    json["problems"] = Json::array();
+    for (const Problem& problem : error.problems()) {
+      json["problems"].push_back({{"where", problem.where}, {"what", problem.what}, {"hint", problem.hint}});
+    }
+    write_file_atomically(files, folder.last_error(), json.dump(2) + "\n");
+  } catch (const std::exception&) {
+    return;
+  }
+}
+
+}  // namespace sdtune::train

@@ -1,0 +1,18 @@
+// run.json: what somebody needs to repeat or explain a run.
+#pragma once
+
+#include <filesystem>
+
+#include "model/base/file_system.h"
+#include "train/run/run.h"
+
+namespace sdtune::train {
+
+// Writes config.yaml (every resolved value with its origin) and run.json: versions, device, seed, config hash, image
+// manifest, and a line for each attempt, to which this one is added.
+void write_run_record(FileSystem& files, const Run& run);
+
+// last_error.json, the same words as the error line. Never throws: the error itself is what matters.
+void write_last_error(FileSystem& files, const RunFolder& folder, const Error& error) noexcept;
+
+}  // namespace sdtune::train

@@ -1,0 +1,82 @@
+#include "train/run/step_log.h"
+
+#include <cmath>
+
+#include "train/optim/clip_grad.h"
+#include "train/run/memory_use.h"
+#include "train/run/train_step.h"
+
+namespace sdtune::train {
+
+namespace {
+
+constexpr std::size_t kFetchEvery = 20;
+
+double seconds_since_1970() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+StepLog::StepLog(const Run& run, const std::vector<Observer*>& observers)
+    : run_(run),
+      observers_(observers),
+      guard_(run.config.precision.max_skipped_steps),
+      start_(std::chrono::steady_clock::now()) {}
+
+void StepLog::push(std::uint64_t step, const torch::Tensor& numbers) {
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+  pending_.push_back({step, numbers, seconds_since_1970(), elapsed.count()});
+  if (run_.device.is_cpu() || pending_.size() >= kFetchEvery) flush();
+}
+
+void StepLog::flush() {
+  if (pending_.empty()) return;
+  std::vector<torch::Tensor> rows;
+  for (const Pending& pending : pending_) rows.push_back(pending.numbers);
+  const torch::Tensor numbers = torch::stack(rows).cpu();  // [steps, kStepNumbers]
+  for (std::size_t i = 0; i < pending_.size(); ++i) {
+    const double* row = numbers.const_data_ptr<double>() + static_cast<std::int64_t>(i) * kStepNumbers;
+    const StepEvent event = event_of(pending_[i], row);
+    last_loss_finite_ = std::isfinite(event.loss);
+    last_step_ = event.step;
+    guard_.observe(event.skipped);
+    tell(observers_, &Observer::on_step, event);
+  }
+  pending_.clear();
+  check_finite();
+}
+
+void StepLog::check_finite() const {
+  if (!guard_.exhausted()) return;
+  guard_.fail(last_step_, last_loss_finite_ ? first_non_finite(run_.optimizer->parameters()) : "",
+              run_.last_checkpoint);
+}
+
+StepEvent StepLog::event_of(const Pending& pending, const double* numbers) {
+  StepEvent event;
+  event.step = static_cast<std::int64_t>(pending.step) + 1;
+  event.total_steps = run_.total_steps;
+  event.epoch = run_.data.plan->epochs(pending.step + 1);
+  event.loss_instance = numbers[kLossInstance];
+  event.loss = numbers[kLossInstance];
+  if (run_.has_prior()) {
+    event.loss_prior = numbers[kLossPrior];
+    event.loss += run_.config.objective.prior_loss_weight * numbers[kLossPrior];
+  }
+  const double factor = run_.schedule.factor(static_cast<std::int64_t>(numbers[kUpdatesBefore]));
+  event.lr = run_.base_rates[0] * factor;
+  if (run_.trains_text()) event.text_encoder_lr = run_.base_rates[1] * factor;
+  event.grad_norm = numbers[kGradNorm];
+  if (run_.scaler->enabled()) event.loss_scale = numbers[kLossScale];
+  event.skipped = !std::isfinite(numbers[kGradNorm]);
+  const double seconds = pending.elapsed - last_elapsed_;
+  event.images_per_s = seconds > 0 ? static_cast<double>(run_.data.plan->shape().effective()) / seconds : 0;
+  event.time = pending.time;
+  event.elapsed = pending.elapsed;
+  event.max_memory_bytes = max_memory_bytes(run_.device);
+  last_elapsed_ = pending.elapsed;
+  return event;
+}
+
+}  // namespace sdtune::train

@@ -1,0 +1,48 @@
+// From numbers on the device to events: each is kept there until several can be fetched at once, because reading one at
+// each step would make a GPU wait for the host.
+#pragma once
+
+#include <torch/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "train/observe/observer.h"
+#include "train/precision/non_finite_guard.h"
+#include "train/run/run.h"
+
+namespace sdtune::train {
+
+class StepLog {
+ public:
+  StepLog(const Run& run, const std::vector<Observer*>& observers);
+
+  // Of train_step(step). On a CPU the event comes at once, on a GPU every kFetchEvery steps.
+  void push(std::uint64_t step, const torch::Tensor& numbers);
+  // Tells of all that is pending. Call it before a checkpoint, a validation, and at the end.
+  void flush();
+  // Throws NonFiniteError when too many steps in a row were thrown away.
+  void check_finite() const;
+
+ private:
+  struct Pending {
+    std::uint64_t step;
+    torch::Tensor numbers;
+    double time;     // s since 1970
+    double elapsed;  // s since the first step of this attempt
+  };
+
+  StepEvent event_of(const Pending& pending, const double* numbers);
+
+  const Run& run_;
+  const std::vector<Observer*>& observers_;
+  NonFiniteGuard guard_;
+  std::vector<Pending> pending_;
+  std::chrono::steady_clock::time_point start_;
+  double last_elapsed_ = 0;
+  bool last_loss_finite_ = true;
+  std::int64_t last_step_ = 0;
+};
+
+}  // namespace sdtune::train

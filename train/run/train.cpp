@@ -1,0 +1,120 @@
+#include "train/run/train.h"
+
+#include <chrono>
+#include <optional>
+
+#include "model/core/device.h"
+#include "train/checkpoint/checkpoint_reader.h"
+#include "train/observe/event_file.h"
+#include "train/observe/metrics_log.h"
+#include "train/observe/preview.h"
+#include "train/run/build_run.h"
+#include "train/run/preflight.h"
+#include "train/run/run_lock.h"
+#include "train/run/run_record.h"
+#include "train/run/trainer.h"
+
+namespace sdtune::train {
+
+namespace {
+
+// The caller's observers and the files that every run writes, on the first rank; nothing on the others.
+class RunObservers {
+ public:
+  RunObservers(const TrainConfig& config, const std::vector<Observer*>& callers, bool is_first) {
+    if (!is_first) return;
+    all_ = callers;
+    const Warn warn = [callers](const Problem& problem) { tell(callers, &Observer::on_warning, problem); };
+    add(std::make_unique<MetricsLog>(real_file_system(), warn));
+    add(std::make_unique<Preview>(real_file_system(), warn));
+    if (config.observe.report_to == "tensorboard") add(std::make_unique<EventFile>(warn));
+  }
+  const std::vector<Observer*>& all() const { return all_; }
+
+ private:
+  void add(std::unique_ptr<Observer> observer) {
+    all_.push_back(observer.get());
+    own_.push_back(std::move(observer));
+  }
+
+  std::vector<std::unique_ptr<Observer>> own_;
+  std::vector<Observer*> all_;
+};
+
+// --overwrite: what an earlier run left, except class pictures, which cost time and are checked before they are used.
+void clear_folder(FileSystem& files, const RunFolder& folder) {
+  for (const std::filesystem::path& part : {folder.checkpoints(), folder.samples(), folder.model()}) {
+    if (std::filesystem::exists(part)) files.remove_tree(part);
+  }
+  for (const std::filesystem::path& file : {folder.config(), folder.record(), folder.metrics(), folder.last_error()}) {
+    if (std::filesystem::exists(file)) files.unlink(file);
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder.root)) {
+    if (entry.path().filename().string().starts_with("events.out.tfevents.")) files.unlink(entry.path());
+  }
+}
+
+// What every rank must agree on: the options, but not which device a rank has.
+std::string rank_config_hash(TrainConfig config) {
+  config.run.device = "";
+  return config_to_yaml(config.fields(), {});
+}
+
+TrainResult run_to_end(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
+                       const std::vector<Observer*>& observers, const StopFlag& stop) {
+  const auto start = std::chrono::steady_clock::now();
+  const RunFolder folder = run_folder(config);
+  const FoundCheckpoint found = find_checkpoint(config.checkpoint.resume_from_checkpoint, folder.checkpoints());
+  for (const Problem& warning : found.warnings) tell(observers, &Observer::on_warning, warning);
+  const std::unique_ptr<Run> run = build_run(config, std::move(group), device, found.path.value_or(""), observers);
+  if (run->group->is_first()) write_run_record(real_file_system(), *run);
+  tell(observers, &Observer::on_start, summarize(*run));
+  const TrainResult result = Trainer(*run, observers, stop).train();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const RunEnd end = result.code == ExitCode::kDone ? RunEnd::kDone : RunEnd::kStopped;
+  tell(observers, &Observer::on_end, EndEvent{end, result.step, result.model_path, seconds.count()});
+  return result;
+}
+
+// LibTorch's own errors as ours: out of memory has its exit code, everything else is a bug and passes.
+[[noreturn]] void rethrow_torch_error(const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  const bool is_memory = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+                         text.find("DefaultCPUAllocator: can't allocate memory") != std::string::npos;
+  if (!is_memory) throw error;
+  throw OutOfMemoryError("memory", text.substr(0, text.find('\n')),
+                         "a smaller micro_batch, gradient_checkpointing or a smaller resolution needs less");
+}
+
+}  // namespace
+
+TrainResult train(const TrainConfig& config, const std::vector<Observer*>& observers, StopFlag& stop) {
+  refuse_problems(find_problems(config));
+  const RunFolder folder = run_folder(config);
+  const RankEnv ranks = read_rank_env();
+  const bool is_first = ranks.rank == 0;
+  std::optional<RunLock> lock;
+  if (is_first) {
+    real_file_system().create_directories(folder.root);
+    lock.emplace(folder.lock());
+    if (config.run.overwrite && config.checkpoint.resume_from_checkpoint.empty())
+      clear_folder(real_file_system(), folder);
+  }
+  const RunObservers run_observers(config, observers, is_first);
+  try {
+    try {
+      const std::string device_text = device_for_rank(config.run.device, ranks, model::why_no_cuda().empty());
+      const torch::Device device = model::parse_device(device_text, "device");
+      std::unique_ptr<ProcessGroup> group = connect_ranks(ranks, device, config.dist, rank_config_hash(config));
+      return run_to_end(config, std::move(group), device, run_observers.all(), stop);
+    } catch (const c10::Error& error) {
+      rethrow_torch_error(error);
+    }
+  } catch (const Error& error) {
+    if (is_first || error.code() == ExitCode::kPeerLost) write_last_error(real_file_system(), folder, error);
+    tell(run_observers.all(), &Observer::on_end, EndEvent{RunEnd::kFailed, 0, {}, 0});
+    throw;
+  }
+}
+
+}  // namespace sdtune::train

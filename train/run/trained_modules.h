@@ -1,0 +1,30 @@
+// Which parameters of a bundle are trained, under which names.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/pipeline/bundle.h"
+
+namespace sdtune::train {
+
+struct ModuleParameter {
+  std::string name;      // "unet.conv_in.weight"
+  torch::Tensor weight;  // the module's own
+  std::int64_t rate_group = 0;
+};
+
+// The components that are trained: unet, then text_encoder, text_encoder_2.
+std::vector<std::string> trained_components(const model::ModelBundle& bundle, bool train_text_encoder);
+
+// Their parameters in the order that forward uses them, text encoders first. Left out is what the loss does not depend
+// on: in SDXL the first encoder's last layer and final norm, because its states are taken before them.
+std::vector<ModuleParameter> trained_parameters(const model::ModelBundle& bundle, bool train_text_encoder);
+
+// Requires gradients of these parameters and of nothing else in the bundle.
+void freeze_all_but(const model::ModelBundle& bundle, const std::vector<ModuleParameter>& trained);
+
+std::int64_t count_parameters(const model::ModelBundle& bundle);
+
+}  // namespace sdtune::train
