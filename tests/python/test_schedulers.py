@@ -78,7 +78,6 @@ def dpm_solver_cases() -> Iterator[tuple]:
     yield name, {"use_lu_lambdas": True}, 8
     yield name, {"use_exponential_sigmas": True}, 8
     yield name, {"lambda_min_clipped": -5.1, "beta_schedule": "squaredcos_cap_v2"}, 8
-    yield name, {"beta_schedule": "squaredcos_cap_v2", "use_exponential_sigmas": True}, 8
     yield name, {"rescale_betas_zero_snr": True, "timestep_spacing": "trailing", "prediction_type": "v_prediction"}, 18
     yield name, {"solver_order": 3, "lower_order_final": True, "solver_type": "bh2"}, 20
 
