@@ -18,6 +18,9 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::filesystem::path& path() const { return path_; }
+  // Takes these bytes (of bytes()) out of the process's memory until they are read again. A model that has been copied
+  // out would else count twice.
+  void release(std::span<const std::byte> part) const;
 
  private:
   std::filesystem::path path_;

@@ -83,6 +83,7 @@ LoadReport load_into(torch::nn::Module& module, const TensorSource& source, KeyF
   for (const auto& [key, match] : matches) {
     torch::Tensor parameter = match.parameter;
     parameter.copy_(fit_projection(source.tensor(match.stored), parameter.sizes()));
+    source.release(match.stored);
   }
   return report;
 }

@@ -57,4 +57,9 @@ torch::Tensor SafetensorsFile::tensor(const std::string& name) const {
   return aligned;
 }
 
+void SafetensorsFile::release(const std::string& name) const {
+  const TensorEntry& entry = header_.tensors.at(name);
+  file_->release(file_->bytes().subspan(header_.data_offset + entry.begin, entry.end - entry.begin));
+}
+
 }  // namespace sdtune::model

@@ -23,6 +23,8 @@ class SafetensorsFile {
   bool has(const std::string& name) const { return header_.tensors.contains(name); }
   // The tensor as stored: its dtype and shape, a read-only view of the file. Call contract: has(name).
   torch::Tensor tensor(const std::string& name) const;
+  // Takes the tensor's bytes out of memory; reading it again reads the file. Call contract: has(name).
+  void release(const std::string& name) const;
 
  private:
   std::shared_ptr<const MappedFile> file_;

@@ -121,4 +121,8 @@ torch::Tensor TensorSource::tensor(const std::string& name) const {
   return files_[file_of_.at(name)].tensor(name);
 }
 
+void TensorSource::release(const std::string& name) const {
+  files_[file_of_.at(name)].release(name);
+}
+
 }  // namespace sdtune::model

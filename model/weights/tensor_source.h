@@ -24,6 +24,7 @@ class TensorSource {
   std::vector<std::string> names() const;
   bool has(const std::string& name) const { return file_of_.contains(name); }
   torch::Tensor tensor(const std::string& name) const;  // as stored; call contract: has(name)
+  void release(const std::string& name) const;          // takes it out of memory; the same contract
   // The file or folder, for errors.
   const std::string& where() const { return where_; }
 

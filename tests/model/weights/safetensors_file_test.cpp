@@ -57,6 +57,17 @@ TEST(Safetensors, TensorsOutliveTheFileObjectWithoutACopy) {
   EXPECT_TRUE(torch::equal(first, torch::arange(1000)));
 }
 
+TEST(Safetensors, ReleasedTensorsAreReadAgain) {
+  const ScratchFolder scratch;
+  const auto path = scratch.path() / "w.safetensors";
+  write_safetensors(real_file_system(), path, {{"a", torch::arange(10'000)}, {"b", torch::empty({0})}});
+  const SafetensorsFile file(path);
+  const torch::Tensor tensor = file.tensor("a");
+  file.release("a");
+  file.release("b");
+  EXPECT_TRUE(torch::equal(tensor, torch::arange(10'000)));
+}
+
 TEST(Safetensors, TheSameTensorsGiveTheSameBytesInAnyOrder) {
   const ScratchFolder scratch;
   const NamedTensors one = {{"b", torch::ones(3)}, {"a", torch::zeros(2)}};
