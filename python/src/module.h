@@ -17,6 +17,7 @@ void register_models(pybind11::module_& module);     // UNet2DConditionModel, Au
                                                      // model::...Impl, held by std::shared_ptr
 void register_schedulers(pybind11::module_& module);  // a class each diffusers name, over model::Scheduler
 void register_image(pybind11::module_& module);       // load_image, resize_image, ...
+void register_observe(pybind11::module_& module);     // RunLogs
 void register_config(pybind11::module_& module);      // TrainConfig
 void register_pipeline(pybind11::module_& module);    // StableDiffusionPipeline, StableDiffusionXLPipeline
 void register_train(pybind11::module_& module);       // train, StepEvent, TrainResult

@@ -1,0 +1,25 @@
+# The install component `wheel`: what scikit-build-core packs, laid out as pip unpacks it (see pyproject.toml). It stands
+# beside the ordinary install rules, so that one build folder serves both.
+if(NOT SKBUILD)
+  return()
+endif()
+set(wheel_program "${SKBUILD_SCRIPTS_DIR}")
+set(wheel_share "${SKBUILD_DATA_DIR}/share/sdtune")
+install(TARGETS _native LIBRARY DESTINATION sdtune COMPONENT wheel EXCLUDE_FROM_ALL)
+install(FILES ${SDTUNE_PACKAGE_FILES} DESTINATION sdtune COMPONENT wheel EXCLUDE_FROM_ALL)
+install(TARGETS sdtune RUNTIME DESTINATION "${wheel_program}" COMPONENT wheel EXCLUDE_FROM_ALL)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/configs" DESTINATION "${wheel_share}" COMPONENT wheel EXCLUDE_FROM_ALL
+        FILES_MATCHING PATTERN "*.yaml")
+if(EXISTS "${PROJECT_SOURCE_DIR}/models/portrait-64")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/portrait-64" DESTINATION "${wheel_share}/models" COMPONENT wheel
+          EXCLUDE_FROM_ALL)
+endif()
+if(TARGET sdtune_cuda)
+  install(TARGETS sdtune_cuda LIBRARY DESTINATION sdtune/lib COMPONENT wheel EXCLUDE_FROM_ALL)
+endif()
+# The system libraries that both need go into the package.
+install(CODE "
+  execute_process(COMMAND \"${Python_EXECUTABLE}\" \"${PROJECT_SOURCE_DIR}/scripts/bundle_libraries.py\"
+                          \"\${CMAKE_INSTALL_PREFIX}/sdtune\" \"${wheel_program}/sdtune\"
+                  COMMAND_ERROR_IS_FATAL ANY)
+" COMPONENT wheel EXCLUDE_FROM_ALL)

@@ -1,0 +1,259 @@
+"""The public Python interface: diffusers' numbers and names, errors that name the argument, no torch, no lock held.
+
+The oracle is diffusers itself, run on the same folder in the same process.
+"""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sdtune
+
+FAMILIES = ("sd1", "sd2", "sdxl")
+Folders = Callable[[str], Path]
+
+
+def relative_error(ours: np.ndarray, reference: np.ndarray) -> float:
+    """|ours - reference| / |reference|, over all numbers."""
+    return float(np.linalg.norm(ours - reference) / np.linalg.norm(reference))
+
+
+def reference_pipeline(folder: Path) -> object:
+    """The same folder in diffusers, silent."""
+    from diffusers import DiffusionPipeline
+    pipe = DiffusionPipeline.from_pretrained(folder, local_files_only=True)
+    pipe.set_progress_bar_config(disable=True)
+    return pipe
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def family(request: pytest.FixtureRequest) -> str:
+    """Each of the three."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def pair(family: str, tiny_folder: Folders) -> tuple[sdtune.StableDiffusionPipeline, object]:
+    """Ours and diffusers', of the same folder."""
+    return sdtune.StableDiffusionPipeline.from_pretrained(tiny_folder(family)), reference_pipeline(tiny_folder(family))
+
+
+def drawn(pipe: object, seed: int | list[int], **options: object) -> np.ndarray:
+    """Four steps with guidance, as an array."""
+    if isinstance(pipe, sdtune.StableDiffusionPipeline):
+        options["seed"] = seed
+    else:
+        import torch
+        options["generator"] = torch.Generator("cpu").manual_seed(seed)
+    settings = {"num_inference_steps": 4, "guidance_scale": 5.0, "output_type": "np"} | options
+    return np.asarray(pipe("a photo of sks person", **settings).images)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"negative_prompt": "blurry, dark"}, {"num_images_per_prompt": 2}, {"height": 48, "width": 24},
+    {"guidance_scale": 1.0}], ids=lambda options: ",".join(options) or "plain")
+def test_pictures_are_those_of_diffusers(pair: tuple, options: dict) -> None:
+    ours, theirs = pair
+    reference = drawn(theirs, 7, **options)
+    assert drawn(ours, 7, **options).shape == reference.shape
+    assert relative_error(drawn(ours, 7, **options), reference) < 1e-4
+    assert relative_error(drawn(ours, 8, **options), reference) > 1e-3, "another seed must not pass"
+
+
+def test_pil_pictures_are_those_of_diffusers(pair: tuple) -> None:
+    ours, theirs = pair
+    picture, reference = (np.asarray(drawn(pipe, 3, output_type="pil")[0], float) for pipe in pair)
+    assert picture.shape == reference.shape and np.abs(picture - reference).max() <= 1
+
+
+def test_parts_give_what_the_oracle_gives(pair: tuple, family: str) -> None:
+    import torch
+    ours, theirs = pair
+    ids = ours.tokenizer(["a cat", "two dogs in the snow"])
+    reference_ids = theirs.tokenizer(["a cat", "two dogs in the snow"], padding="max_length", max_length=77,
+                                     truncation=True).input_ids
+    assert ids.dtype == np.int64 and (ids == np.asarray(reference_ids)).all()
+    last, pooled, hidden = ours.text_encoder(ids)
+    with torch.no_grad():
+        states = theirs.text_encoder(torch.tensor(ids), output_hidden_states=True)
+    assert last.dtype == np.float32 and relative_error(last, states.last_hidden_state.numpy()) < 1e-5
+    assert relative_error(pooled, states.pooler_output.numpy()) < 1e-5
+    assert len(hidden) == len(states.hidden_states)
+    image = np.random.default_rng(0).uniform(-1, 1, (1, 3, 32, 32)).astype(np.float32)
+    mean, logvar = ours.vae.encode(image)
+    with torch.no_grad():
+        moments = theirs.vae.encode(torch.tensor(image)).latent_dist
+        decoded = theirs.vae.decode(moments.mean).sample.numpy()
+    assert relative_error(mean, moments.mean.numpy()) < 1e-5 and relative_error(logvar, moments.logvar.numpy()) < 1e-5
+    assert relative_error(ours.vae.decode(mean), decoded) < 1e-5
+    assert isinstance(ours, sdtune.StableDiffusionXLPipeline) == (family == "sdxl")
+
+
+def test_a_written_folder_is_the_same_model_to_diffusers(pair: tuple, tmp_path: Path) -> None:
+    ours, theirs = pair
+    ours.save_pretrained(tmp_path / "copy")
+    copy = reference_pipeline(tmp_path / "copy")
+    for name in ("unet", "vae", "text_encoder"):
+        mine, original = getattr(copy, name).state_dict(), getattr(theirs, name).state_dict()
+        assert mine.keys() == original.keys()
+        assert all((mine[key] == original[key]).all() for key in mine), name
+    assert relative_error(drawn(copy, 5), drawn(theirs, 5)) < 1e-6
+
+
+def test_another_scheduler_gives_diffusers_picture_and_not_the_first_one(tiny_sd1: Path) -> None:
+    from diffusers import DPMSolverMultistepScheduler
+    ours, theirs = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1), reference_pipeline(tiny_sd1)
+    before = drawn(ours, 1)
+    ours.scheduler = sdtune.DPMSolverMultistepScheduler.from_config(ours.scheduler.config, use_karras_sigmas=True)
+    theirs.scheduler = DPMSolverMultistepScheduler.from_config(theirs.scheduler.config, use_karras_sigmas=True)
+    assert relative_error(drawn(ours, 1), drawn(theirs, 1)) < 1e-4
+    assert relative_error(before, drawn(theirs, 1)) > 1e-3
+    with pytest.raises((TypeError, RuntimeError)):
+        ours.scheduler = "DDIMScheduler"
+
+
+def test_seeds_generators_and_latents_are_three_ways_to_one_picture(tiny_sd1: Path) -> None:
+    pipe = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    reference = drawn(pipe, 11)
+    assert (drawn(pipe, 0, generator=sdtune.Generator(11)) == reference).all()
+    assert (drawn(pipe, 0, latents=sdtune.Generator(11).randn(1, 4, 8, 8)) == reference).all()
+    two = drawn(pipe, [11, 12], num_images_per_prompt=2)
+    assert relative_error(two[:1], reference) < 1e-5 and relative_error(two[1:], reference) > 1e-3
+
+
+def test_on_step_sees_each_step_and_its_exception_ends_the_call(tiny_sd1: Path) -> None:
+    pipe = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    events = []
+    latents = drawn(pipe, 0, output_type="latent", on_step=events.append)
+    assert [event.step for event in events] == list(range(1, events[0].total + 1))
+    assert (events[-1].latents == latents).all()
+
+    def stop(event: object) -> None:
+        raise LookupError(f"enough at {event.step}")
+
+    with pytest.raises(LookupError, match="enough at 1"):
+        drawn(pipe, 0, on_step=stop)
+    assert (drawn(pipe, 0, output_type="latent") == latents).all(), "the pipeline is as good as before"
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"guidance_scal": 3.0}, ["guidance_scal", "mean guidance_scale"]), ({"guidance_scale": "high"}, ["guidance_scale", "number"]),
+    ({"height": 33}, ["height", "33"]), ({"num_inference_steps": 0}, ["num_inference_steps", "0"]),
+    ({"output_type": "jpeg"}, ["output_type", "pil, np, latent"]), ({"latents": "noise"}, ["latents"]),
+    ({"latents": np.zeros((1, 4, 9, 9), np.float32)}, ["latents"]), ({"generator": 3}, ["generator", "Generator"]),
+    ({"seed": [1, 2, 3]}, ["seed", "3"])])
+def test_a_bad_argument_is_named(tiny_sd1: Path, options: dict, words: list[str]) -> None:
+    pipe = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    with pytest.raises(sdtune.ConfigError) as caught:
+        pipe("a cat", **options)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert caught.value.problems[0].where and caught.value.exit_code == 2
+
+
+def test_errors_say_where_and_what(tmp_path: Path, tiny_sd1: Path) -> None:
+    with pytest.raises(sdtune.WeightError, match="no-such"):
+        sdtune.StableDiffusionPipeline.from_pretrained(tmp_path / "no-such")
+    with pytest.raises(sdtune.ConfigError, match="float32"):
+        sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1, dtype="float8")
+    with pytest.raises(sdtune.ConfigError, match="device"):
+        sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1, device="tpu")
+    with pytest.raises(sdtune.ConfigError, match="LoRA"):
+        sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1).load_lora_weights("lora.safetensors")
+    assert issubclass(sdtune.ConfigError, sdtune.Error) and issubclass(sdtune.OutOfMemoryError, sdtune.Error)
+
+
+def test_train_config_takes_options_and_refuses_others(tmp_path: Path) -> None:
+    config = sdtune.TrainConfig(images="me", max_train_steps=300, learning_rate=np.float32(0.5), validation_prompt=None)
+    assert (config.images, config.max_train_steps, config.learning_rate) == ("me", 300, 0.5)
+    config.resolution = 64
+    assert config.to_dict()["resolution"] == 64 and pickle.loads(pickle.dumps(config)) == config
+    (tmp_path / "me.yaml").write_text(config.to_yaml())
+    assert sdtune.TrainConfig.from_yaml(tmp_path / "me.yaml") == config
+    assert sdtune.TrainConfig.from_yaml(tmp_path / "me.yaml", seed=5).seed == 5
+    with pytest.raises(sdtune.ConfigError) as caught:
+        sdtune.TrainConfig(learning_rat=1, max_train_steps=-3, seed="many", resolution=[1, 2])
+    assert len(caught.value.problems) == 4 and "learning_rate" in str(caught.value)
+    with pytest.raises(sdtune.ConfigError, match="learning_rate"):
+        config.learningrate = 3
+    with pytest.raises(AttributeError):
+        config.no_such_option  # noqa: B018
+
+
+def test_arrays_of_any_kind_come_in_and_none_is_shared(tiny_sd1: Path) -> None:
+    import torch
+    scheduler = sdtune.DDIMScheduler()
+    given = np.arange(8, dtype=np.float32).reshape(1, 2, 2, 2)
+    for form in (given, given.astype(np.float64), given.tolist(), torch.tensor(given), given[:, ::-1].copy()[:, ::-1],
+                 np.asfortranarray(given)):
+        assert (scheduler.scale_model_input(form, 3) == given).all()
+    result = scheduler.scale_model_input(given, 3)
+    result[:] = -1
+    assert given.max() == 7, "a result is not a view of what came in"
+    frozen = given.copy()
+    frozen.flags.writeable = False
+    assert (scheduler.scale_model_input(frozen, 3) == given).all()
+    scheduler.set_timesteps(5)
+    scheduler.timesteps[:] = 0
+    assert scheduler.timesteps.max() > 0, "nor of what the scheduler holds"
+    for bad in ("text", object(), None):
+        with pytest.raises((TypeError, sdtune.Error)):
+            scheduler.scale_model_input(bad, 3)
+
+
+def test_other_threads_run_while_it_computes(tiny_sd1: Path) -> None:
+    pipe = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    ticks = []
+    done = threading.Event()
+
+    def tick() -> None:
+        while not done.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.001)
+
+    def encode() -> tuple[float, float]:
+        started = time.monotonic()
+        pipe.vae.decode(np.zeros((4, 4, 48, 48), np.float32))
+        return started, time.monotonic()
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        started, ended = encode()
+    finally:
+        done.set()
+        thread.join()
+    inside = [moment for moment in ticks if started < moment < ended]
+    assert len(inside) > 10, f"{len(inside)} ticks in {ended - started:.3f} s: the interpreter lock was held"
+
+
+@pytest.mark.parametrize("order", ["sdtune alone", "torch first", "sdtune first"])
+def test_imports_without_torch_and_beside_it(order: str, tiny_sd1: Path) -> None:
+    program = textwrap.dedent(f"""
+        import sys
+        order = {order!r}
+        if order == "torch first":
+            import torch
+        import sdtune
+        pipe = sdtune.StableDiffusionPipeline.from_pretrained({str(tiny_sd1)!r})
+        before = pipe("a cat", num_inference_steps=2, output_type="np").images
+        assert order == "torch first" or "torch" not in sys.modules, "torch was imported"
+        if order == "sdtune first":
+            import torch
+        if order != "sdtune alone":
+            noise = torch.randn(1, 4, 8, 8, generator=torch.Generator().manual_seed(0))
+            after = pipe("a cat", num_inference_steps=2, output_type="np", latents=noise).images
+            assert (before == after).all()
+            assert torch.nn.Linear(2, 2)(torch.ones(1, 2)).requires_grad
+    """)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
