@@ -27,7 +27,8 @@ struct Report {
   std::vector<Problem> problems;
 };
 
-constexpr const char* kMemoryHint = "try a smaller --micro-batch, --gradient-checkpointing, or a lower --resolution";
+constexpr const char* kMemoryHint =
+    "sample: a smaller --batch or size; train: a smaller --micro-batch or --resolution, or --gradient-checkpointing";
 
 Report describe_torch_error(const c10::Error& error) {
   const std::string text = debugging() ? error.what() : first_line(error.what_without_backtrace());

@@ -28,6 +28,7 @@ int terminal_columns(std::FILE* stream) {
 
 bool takes_output(std::FILE* stream) {
   pollfd request = {fileno(stream), POLLOUT, 0};
+  if (request.fd < 0) return true;  // memory
   return poll(&request, 1, 0) == 1 && (request.revents & POLLOUT) != 0;
 }
 

@@ -1,6 +1,7 @@
 #include "model/pipeline/model_survey.h"
 
 #include <memory>
+#include <utility>
 
 #include "model/base/json.h"
 #include "model/clip/text_encoder.h"
@@ -8,30 +9,36 @@
 #include "model/nn/initial_values.h"
 #include "model/unet/unet.h"
 #include "model/vae/autoencoder_kl.h"
+#include "model/weights/diffusers_folder.h"
 
 namespace sdtune::model {
 namespace {
 
-constexpr const char* kParts[] = {"unet", "vae", "text_encoder", "text_encoder_2"};
-
 struct Architecture {
   std::shared_ptr<torch::nn::Module> module;  // weights uninitialised: untouched memory costs nothing
-  KeyFamily family = KeyFamily::kUNet;
-  const char* file_stem = "diffusion_pytorch_model";
+  PartKind kind;
 };
+
+// Name and class of each part with weights.
+std::vector<std::pair<std::string, std::string>> parts_of(const ModelIndex& index) {
+  std::vector<std::pair<std::string, std::string>> parts = {
+      {"unet", "UNet2DConditionModel"}, {"vae", "AutoencoderKL"}, {"text_encoder", index.text_encoder_class}};
+  if (index.is_xl()) parts.emplace_back("text_encoder_2", index.text_encoder_2_class);
+  return parts;
+}
 
 Architecture make_architecture(const Json& config, const std::string& class_name, const std::string& where) {
   const WithoutInitialValues skip;
   if (class_name == "UNet2DConditionModel") {
-    return {std::make_shared<UNet2DConditionModelImpl>(UNetConfig::from_json(config, where)), KeyFamily::kUNet};
+    return {std::make_shared<UNet2DConditionModelImpl>(UNetConfig::from_json(config, where)), kUNetPart};
   }
   if (class_name == "AutoencoderKL") {
-    return {std::make_shared<AutoencoderKLImpl>(VaeConfig::from_json(config, where)), KeyFamily::kVae};
+    return {std::make_shared<AutoencoderKLImpl>(VaeConfig::from_json(config, where)), kVaePart};
   }
   if (class_name == "CLIPTextModel" || class_name == "CLIPTextModelWithProjection") {
     ClipTextConfig text = ClipTextConfig::from_json(config, where);
     text.with_projection = class_name == "CLIPTextModelWithProjection";
-    return {std::make_shared<CLIPTextModelImpl>(text), KeyFamily::kTextEncoder, "model"};
+    return {std::make_shared<CLIPTextModelImpl>(text), kTextEncoderPart};
   }
   throw WeightError(where, "class " + class_name +
                                " is not supported (allowed: UNet2DConditionModel, AutoencoderKL, CLIPTextModel, "
@@ -50,13 +57,6 @@ void add_key_problems(const PartSurvey& part, const std::string& where, std::vec
   add("has a tensor of another shape:", part.keys.wrong_shape);
 }
 
-// Class of a component in model_index.json: ["diffusers", "UNet2DConditionModel"], or "" for none.
-std::string component_class(const Json& index, const std::string& name) {
-  const auto entry = index.find(name);
-  if (entry == index.end() || !entry->is_array() || entry->size() != 2 || !entry->at(1).is_string()) return "";
-  return entry->at(1).get<std::string>();
-}
-
 std::string text_of(const Json& json, const char* key, const char* fallback) {
   const auto entry = json.find(key);
   return entry != json.end() && entry->is_string() ? entry->get<std::string>() : fallback;
@@ -68,10 +68,8 @@ std::int64_t resolution_of(const std::filesystem::path& folder) {
   return unet.sample_size * vae.downscale();
 }
 
-void survey_scheduler(const std::filesystem::path& folder, const Json& index, ModelSurvey& survey) {
-  survey.scheduler_class = component_class(index, "scheduler");
-  const Json config = read_json(folder / "scheduler" / "scheduler_config.json");
-  survey.prediction_type = text_of(config, "prediction_type", "epsilon");
+std::string prediction_type_of(const std::filesystem::path& folder) {
+  return text_of(read_json(folder / "scheduler" / "scheduler_config.json"), "prediction_type", "epsilon");
 }
 
 }  // namespace
@@ -91,16 +89,17 @@ PartSurvey survey_part(const std::filesystem::path& folder, const std::string& n
   PartSurvey part{name, class_name, {}, {}};
   const std::filesystem::path config = folder / name / "config.json";
   const Architecture architecture = make_architecture(read_json(config), class_name, config.string());
-  const TensorSource source = TensorSource::of_part(folder / name, architecture.file_stem);
+  const TensorSource source = TensorSource::of_part(folder / name, architecture.kind.stem);
   part.totals = count_tensors(source);
-  part.keys = compare_keys(*architecture.module, source, architecture.family);
+  part.keys = compare_keys(*architecture.module, source, architecture.kind.family);
   return part;
 }
 
 ModelSurvey survey_model(const std::filesystem::path& folder) {
-  const Json index = read_json(folder / "model_index.json");
+  const ModelIndex index = ModelIndex::read(folder);
   ModelSurvey survey;
-  survey.pipeline_class = text_of(index, "_class_name", "");
+  survey.pipeline_class = index.pipeline_class;
+  survey.scheduler_class = index.scheduler_class;
   const auto collect = [&survey](auto&& work) {
     try {
       work();
@@ -108,15 +107,13 @@ ModelSurvey survey_model(const std::filesystem::path& folder) {
       survey.problems.insert(survey.problems.end(), error.problems().begin(), error.problems().end());
     }
   };
-  for (const char* name : kParts) {
-    const std::string class_name = component_class(index, name);
-    if (class_name.empty()) continue;
-    collect([&] {
-      survey.parts.push_back(survey_part(folder, name, class_name));
-      add_key_problems(survey.parts.back(), (folder / name).string(), survey.problems);
+  for (const auto& [name, class_name] : parts_of(index)) {
+    collect([&, part = name, type = class_name] {
+      survey.parts.push_back(survey_part(folder, part, type));
+      add_key_problems(survey.parts.back(), (folder / part).string(), survey.problems);
     });
   }
-  collect([&] { survey_scheduler(folder, index, survey); });
+  collect([&] { survey.prediction_type = prediction_type_of(folder); });
   try {
     survey.resolution = resolution_of(folder);
   } catch (const Error&) {

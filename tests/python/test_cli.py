@@ -1,0 +1,222 @@
+"""The command line as users and scripts see it: help, errors, exit codes, pictures and JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from program import ROOT, SDTUNE, run
+
+COMMANDS = ("train", "sample", "check", "inspect")
+
+
+def test_help_lists_the_commands_that_exist() -> None:
+    """--help names each command and nothing that is not there yet."""
+    done = run(["--help"])
+    assert done.returncode == 0
+    assert re.findall(r"^  (\w+) ", done.stdout, re.MULTILINE) == list(COMMANDS)
+    assert run([]).returncode == 2
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_command_help_says_default_unit_and_range(command: str) -> None:
+    """Grouped, within the terminal's width, without control characters."""
+    done = run([command, "--help"], COLUMNS="80")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"{done.stdout.splitlines()[0]}\n\nusage: sdtune {command}")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert done.stdout.isascii() and done.stdout.replace("\n", "").isprintable()
+    if command == "train":
+        for said in ("--learning-rate X", "default: ", "x >= 1", "steps", "--instance-data-dir", "\nPhotos:"):
+            assert said in done.stdout, said
+
+
+def test_version() -> None:
+    """One line: name and version."""
+    assert re.fullmatch(r"sdtune \d+\.\d+\.\d+\n", run(["--version"]).stdout)
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["trian"], "trian: unknown command (allowed: train, sample, check, inspect); did you mean train?"),
+    (["sample", "--promt", "a"], "--promt: unknown option; did you mean --prompt?"),
+    (["sample", "--prompt"], "--prompt: has no value"),
+    (["sample", "--prompt", "a", "--steps", "0"], "--steps: is out of range (got 0; allowed: 1 <= x <= 1000)"),
+    (["sample", "--prompt", "a", "--guidance_scale", "nan"], "--guidance-scale: must be finite (got nan"),
+    (["sample", "--prompt", "a", "--sampler", "eular"], "--sampler: is unknown, nearest is euler (got eular"),
+    (["sample", "--prompt", "two", "words"], "words: unexpected word"),
+    (["sample"], "--prompt: is not given"),
+    (["inspect"], "inspect: takes one path (got 0)"),
+    (["inspect", "/nonexistent"], "/nonexistent: is not there"),
+    (["train", "--learning-rat", "1"], "--learning-rat: unknown option; did you mean --learning-rate?"),
+])
+def test_errors_are_one_line_with_exit_2(words: list[str], said: str, tmp_path: Path) -> None:
+    """`sdtune: error: KEY: what is wrong`, nothing on stdout."""
+    done = run(words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert f"sdtune: error: {said}" in done.stderr
+    assert all(line.startswith("sdtune: error: ") for line in done.stderr.splitlines())
+
+
+def test_reference_is_current() -> None:
+    """docs/reference.md is what the program declares now."""
+    assert run(["reference"]).stdout == (ROOT / "docs" / "reference.md").read_text(), "run scripts/make_reference.py"
+
+
+def test_sample_draws_what_its_seed_says(tiny_sd1: Path, tmp_path: Path) -> None:
+    """Picture i uses seed + i: drawn alone it is the same picture, and the file says how it was drawn."""
+    words = ["sample", "--model", str(tiny_sd1), "--prompt", "A photo of sks, person!", "--steps", "3", "--seed", "5"]
+    both = run([*words, "--num-images", "2", "--output", "both"], cwd=tmp_path)
+    assert both.returncode == 0, both.stderr
+    assert both.stdout.splitlines() == ["both/a-photo-of-sks-person_5.png", "both/a-photo-of-sks-person_6.png"]
+    assert str(tiny_sd1) in both.stderr
+    alone = run([*words, "--seed", "6", "--output", "alone"], cwd=tmp_path)
+    pictures = [np.asarray(Image.open(tmp_path / path)) for path in (*both.stdout.split(), *alone.stdout.split())]
+    assert pictures[0].shape == (32, 32, 3)
+    assert np.array_equal(pictures[1], pictures[2])
+    assert not np.array_equal(pictures[0], pictures[1])
+    text = Image.open(tmp_path / both.stdout.split()[1]).text["parameters"]
+    assert text.startswith("A photo of sks, person!\nSteps: 3, Sampler: PNDMScheduler, CFG scale: 7.5, Seed: 6, Size: 32x32")
+
+
+def test_sample_equals_diffusers(tiny_sd1: Path, tmp_path: Path) -> None:
+    """The program's picture is diffusers', to one step of 255; another seed's is not."""
+    import torch
+    from diffusers import DPMSolverMultistepScheduler, StableDiffusionPipeline
+    done = run(["sample", "--model", str(tiny_sd1), "--prompt", "a cat", "--negative-prompt", "dog", "--steps", "6",
+                "--seed", "3", "--num-images", "2", "--sampler", "dpm++2m_karras", "--output", "."], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    pipeline = StableDiffusionPipeline.from_pretrained(tiny_sd1, safety_checker=None)
+    pipeline.scheduler = DPMSolverMultistepScheduler.from_config(pipeline.scheduler.config, use_karras_sigmas=True)
+    pipeline.set_progress_bar_config(disable=True)
+    theirs = np.asarray(pipeline("a cat", negative_prompt="dog", num_inference_steps=6,
+                                 generator=torch.Generator("cpu").manual_seed(3)).images[0], dtype=int)
+    ours, other = (np.asarray(Image.open(tmp_path / path), dtype=int) for path in done.stdout.split())
+    assert np.abs(ours - theirs).max() <= 1
+    assert np.abs(other - theirs).max() > 10
+
+
+def test_sample_never_overwrites(tiny_sd1: Path, tmp_path: Path) -> None:
+    """The same picture again gets another name."""
+    words = ["sample", "--model", str(tiny_sd1), "--prompt", "a", "--steps", "1", "--output", "."]
+    assert [run(words, cwd=tmp_path).stdout for _ in range(2)] == ["./a_0.png\n", "./a_0-2.png\n"]
+
+
+def test_sample_takes_the_newest_finished_run(tiny_sd1: Path, tmp_path: Path) -> None:
+    """runs/*/model with a model_index.json, the newest of them; a run without one does not count."""
+    for age, name in ((200, "old"), (100, "new")):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "model").mkdir()
+        for part in tiny_sd1.iterdir():
+            (tmp_path / "runs" / name / "model" / part.name).symlink_to(part)
+        index = tmp_path / "runs" / name / "model" / "model_index.json"
+        text = index.read_text()
+        index.unlink()
+        index.write_text(text)
+        os.utime(index, (time.time() - age, time.time() - age))
+    (tmp_path / "runs" / "begun" / "checkpoints").mkdir(parents=True)
+    done = run(["sample", "--prompt", "a", "--steps", "1"], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "runs/new/model (newest finished run under runs/)" in done.stderr
+    of_run = run(["sample", "--prompt", "a", "--steps", "1", "--model", "runs/old"], cwd=tmp_path)
+    assert "runs/old/model" in of_run.stderr and of_run.returncode == 0
+
+
+def test_sample_reads_yaml_and_flags_win(tiny_sd1: Path, tmp_path: Path) -> None:
+    """--config FILE.yaml first, then flags; its faults have file and line."""
+    (tmp_path / "s.yaml").write_text(f"prompt: from the file\nsteps: 2\nseed: 8\nmodel: {tiny_sd1}\n")
+    done = run(["sample", "--config", "s.yaml", "--seed", "9"], cwd=tmp_path)
+    assert done.stdout == "samples/from-the-file_9.png\n", done.stderr
+    (tmp_path / "s.yaml").write_text("prompt: a\nstep: 2\nseed: x\n")
+    bad = run(["sample", "--config", "s.yaml"], cwd=tmp_path)
+    assert bad.returncode == 2
+    assert "s.yaml:2: unknown key step; did you mean steps?" in bad.stderr and "s.yaml:3: seed must be" in bad.stderr
+
+
+@pytest.mark.parametrize("family", ["sd1", "sd2", "sdxl"])
+def test_inspect_model(tiny_folder, family: str) -> None:
+    """Architecture, parameters, dtype and prediction type are those that diffusers reports."""
+    import torch
+    from diffusers import DiffusionPipeline
+    folder = tiny_folder(family)
+    found = json.loads(run(["inspect", str(folder), "--json"]).stdout)
+    pipeline = DiffusionPipeline.from_pretrained(folder)
+    assert found["kind"] == "diffusers model folder"
+    assert found["pipeline"] == type(pipeline).__name__
+    assert found["prediction_type"] == pipeline.scheduler.config.get("prediction_type", "epsilon")
+    assert found["resolution"] == pipeline.unet.config.sample_size * pipeline.vae_scale_factor
+    assert found["problems"] == []
+    for name, part in found["components"].items():
+        module = getattr(pipeline, name)
+        assert part["class"] == type(module).__name__
+        assert part["parameters"] == sum(parameter.numel() for parameter in module.parameters())
+        assert part["dtype"] == "float32" and module.dtype == torch.float32
+        assert part["missing"] == part["unexpected"] == part["wrong_shape"] == []
+    human = run(["inspect", str(folder)])
+    assert human.returncode == 0 and "prediction_type: " in human.stdout
+
+
+def test_inspect_other_things(tiny_sd1: Path, tmp_path: Path) -> None:
+    """A weight file, a part, a LoRA, a picture folder, and what is none of them."""
+    import torch
+    from safetensors.torch import save_file
+    weights = tiny_sd1 / "unet" / "diffusion_pytorch_model.safetensors"
+    assert json.loads(run(["inspect", str(weights), "--json"]).stdout)["kind"] == "UNet2DConditionModel"
+    assert json.loads(run(["inspect", str(tiny_sd1 / "vae"), "--json"]).stdout)["class"] == "AutoencoderKL"
+    lora = tmp_path / "lora.safetensors"
+    save_file({"unet.a.lora_A.weight": torch.zeros(4, 8), "unet.a.lora_B.weight": torch.zeros(8, 4)}, lora)
+    found = json.loads(run(["inspect", str(lora), "--json"]).stdout)
+    assert "LoRA" in found["kind"] and found["rank"] == [4]
+    photos = json.loads(run(["inspect", str(ROOT / "examples" / "backpack_dog"), "--json"]).stdout)
+    assert photos["kind"] == "image folder" and photos["images"] == 5 and photos["problems"] == []
+    torch.save({"a": torch.zeros(1)}, tmp_path / "model.bin")
+    refused = run(["inspect", str(tmp_path / "model.bin")])
+    assert refused.returncode == 2 and "model.bin" in refused.stderr and refused.stderr.count("\n") == 1
+
+
+def test_closed_and_full_stdout(tiny_sd1: Path) -> None:
+    """A reader that goes away is no fault; a full disk is one of storage."""
+    reader = subprocess.Popen([str(SDTUNE), "reference"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert reader.stdout is not None and reader.stderr is not None
+    reader.stdout.close()
+    assert reader.wait(60) == 0 and reader.stderr.read() == b""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([str(SDTUNE), "inspect", str(tiny_sd1)], stdout=full, stderr=subprocess.PIPE, text=True,
+                              check=False)
+    assert done.returncode == 5 and "stdout: cannot be written" in done.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signal_stops_sampling(tiny_sd1: Path, tmp_path: Path, number: signal.Signals, code: int) -> None:
+    """The first signal ends it at the next step, with the code that names the signal; pictures drawn so far stay."""
+    words = [str(SDTUNE), "sample", "--model", str(tiny_sd1), "--prompt", "a", "--num-images", "100000", "--output", "."]
+    program = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert program.stdout is not None
+    first = program.stdout.readline().strip()  # it is drawing
+    program.send_signal(number)
+    assert program.wait(60) == code
+    Image.open(tmp_path / first).load()
+
+
+def test_torch_errors_are_short(tiny_sd1: Path, tmp_path: Path) -> None:
+    """Out of memory is exit 4 and one line, without a C++ stack trace."""
+    limited = ("import resource, os, sys; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30));"
+               "os.execv(sys.argv[1], sys.argv[1:])")
+    words = ["sample", "--model", str(tiny_sd1), "--prompt", "a", "--steps", "1", "--width", "256", "--height", "256",
+             "--num-images", "1024", "--batch", "1024", "--output", "."]
+    done = subprocess.run([sys.executable, "-c", limited, str(SDTUNE), *words], cwd=tmp_path, capture_output=True,
+                          text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=120, check=False)
+    assert done.returncode == 4, done.stderr
+    errors = [line for line in done.stderr.splitlines() if line.startswith("sdtune: error: ")]
+    assert len(errors) == 1 and "memory" in errors[0]
+    assert "frame #" not in done.stderr
