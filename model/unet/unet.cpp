@@ -1,6 +1,7 @@
 #include "model/unet/unet.h"
 
 #include "model/core/check.h"
+#include "model/core/device.h"
 
 namespace sdtune::model {
 
@@ -57,7 +58,11 @@ torch::Tensor UNet2DConditionModelImpl::forward(const torch::Tensor& sample, con
   const torch::TensorOptions weights = conv_in_->weight.options();
   const BlockConditions conditions = {.time = time_embedding(timestep, batch, added), .context = context.to(weights)};
 
-  torch::Tensor x = sample.to(weights).contiguous(torch::MemoryFormat::ChannelsLast);
+  // On the CPU our kernels are made for channels_last, where a map is a matrix with a row a pixel.
+  const torch::MemoryFormat format = weights.device().is_cpu()
+                                         ? torch::MemoryFormat::ChannelsLast
+                                         : fast_memory_format(weights.device(), conv_in_->weight.scalar_type());
+  torch::Tensor x = sample.to(weights).contiguous(format);
   if (config_.center_input_sample) x = 2 * x - 1;
   x = conv_in_(x);
   std::vector<torch::Tensor> skips = {x};
