@@ -36,7 +36,7 @@ void add_picture_fields(SampleOptions& options, FieldList& list) {
   list.push_back({std::move(steps), &options.steps});
   list.push_back({number_field("guidance_scale", "Classifier-free guidance; at most 1 switches it off.", "", 0, 100),
                   &options.guidance_scale});
-  list.push_back({number_field("seed", "Seed of the first picture.", "", 0, 1e15), &options.seed});
+  list.push_back({number_field("seed", "Seed of the first picture.", "", 0, 1e14), &options.seed});
   list.push_back({std::move(sampler), &options.sampler});
   list.push_back(
       {number_field("width", "Width; none: the model's own. A multiple of the VAE's factor.", "px", 8, kLargestSize),

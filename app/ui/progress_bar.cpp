@@ -32,6 +32,14 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+// The system's description, which may begin with the device itself: "cpu (Intel ..., 2 threads)".
+std::string device_text(const train::RunSummary& summary) {
+  if (summary.device_name.empty() || summary.device_name.starts_with(summary.device)) {
+    return summary.device_name.empty() ? summary.device : summary.device_name;
+  }
+  return summary.device + " (" + summary.device_name + ")";
+}
+
 std::string images_text(const train::RunSummary& summary) {
   std::string text = std::to_string(summary.images) + " of " + std::to_string(summary.resolution) + " px";
   if (summary.left_out > 0) text += ", " + std::to_string(summary.left_out) + " files left out";
@@ -61,8 +69,7 @@ void ProgressBar::on_start(const train::RunSummary& summary) {
   line_.message("model    " + summary.base + " (" + summary.pipeline_class + ")");
   line_.message("trains   " + joined(summary.components) + " (" + summary.method + "): " +
                 count_text(summary.trained_parameters) + " of " + count_text(summary.total_parameters) + " parameters");
-  line_.message("device   " + summary.device + (summary.device_name.empty() ? "" : " (" + summary.device_name + ")") +
-                ", " + summary.dtype);
+  line_.message("device   " + device_text(summary) + ", " + summary.dtype);
   line_.message("images   " + images_text(summary));
   line_.message("steps    " + steps_text(summary));
   line_.message("seed     " + std::to_string(summary.seed));
@@ -71,7 +78,11 @@ void ProgressBar::on_start(const train::RunSummary& summary) {
 }
 
 void ProgressBar::on_phase(const std::string& name, std::int64_t done, std::int64_t total) {
-  line_.update_bar(name, done, total, "", done == 0);
+  if (done == 0 && total == 0) {
+    line_.update(name, true);  // only that it begins is known
+  } else {
+    line_.update_bar(name, done, total, "", done == 0);
+  }
 }
 
 void ProgressBar::on_step(const train::StepEvent& event) {

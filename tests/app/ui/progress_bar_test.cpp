@@ -97,6 +97,13 @@ TEST_F(Progress, MessagesStayAboveTheBar) {
               HasSubstr("\nstopped after step 1, 1:01:01; state saved, --resume-from-checkpoint latest goes on\n"));
 }
 
+TEST_F(Progress, PhasesOfUnknownLengthAreJustNamed) {
+  ProgressBar progress = bar(false, 80);
+  progress.on_phase("reading photos", 0, 0);
+  progress.on_phase("drawing class pictures", 0, 8);
+  EXPECT_EQ(written(), "reading photos\ndrawing class pictures 0/8\n");
+}
+
 TEST_F(Progress, SummarySaysWhatWillBeDone) {
   ProgressBar progress = bar(false, 80);
   train::RunSummary summary;
@@ -107,6 +114,7 @@ TEST_F(Progress, SummarySaysWhatWillBeDone) {
   summary.trained_parameters = 859520964;
   summary.total_parameters = 1066235307;
   summary.device = "cpu";
+  summary.device_name = "cpu (Some Processor, 2 threads)";
   summary.dtype = "float32";
   summary.images = 5;
   summary.left_out = 2;
@@ -120,10 +128,11 @@ TEST_F(Progress, SummarySaysWhatWillBeDone) {
   summary.notes = {"random crop: the latent cache is off"};
   progress.on_start(summary);
   const std::string text = written();
-  for (const char* said : {"models/tiny (StableDiffusionPipeline)", "unet, text_encoder (full): 859.5 M of 1.07 G",
-                           "cpu, float32", "5 of 512 px, 2 files left out, and 64 class pictures",
-                           "300, batch 4 on 2 ranks, going on after step 100, about 01:30", "seed     0",
-                           "random crop: the latent cache is off"}) {
+  for (const char* said :
+       {"models/tiny (StableDiffusionPipeline)", "unet, text_encoder (full): 859.5 M of 1.07 G",
+        "device   cpu (Some Processor, 2 threads), float32", "5 of 512 px, 2 files left out, and 64 class pictures",
+        "300, batch 4 on 2 ranks, going on after step 100, about 01:30", "seed     0",
+        "random crop: the latent cache is off"}) {
     EXPECT_THAT(text, HasSubstr(said));
   }
 }
