@@ -39,15 +39,22 @@ std::string text_of(const py::handle& value) {
   return py::str(value);
 }
 
-Setting setting_of(const std::string& name, const py::handle& value) {
+bool is_plain_text(const Field* field) {
+  return field != nullptr && field_type(*field) == "string" && !is_optional(*field);
+}
+
+// None is an empty text to an option that is one: validation_prompt=None.
+Setting setting_of(const FieldList& fields, const std::string& name, const py::handle& value) {
   Setting setting;
   setting.name = name;
   setting.origin = name;
-  setting.is_null = value.is_none();
+  setting.is_null = value.is_none() && !is_plain_text(find_field(fields, name));
   setting.is_list = is_sequence(value);
   if (setting.is_list) {
     for (const py::handle item : value) setting.items.push_back(text_of(item));
-  } else if (!setting.is_null) {
+  } else if (value.is_none()) {
+    if (!setting.is_null) setting.items.emplace_back();
+  } else {
     if (py::isinstance<py::dict>(value)) throw ConfigError(name, "is a dict (allowed: a plain value or a list)");
     setting.items.push_back(text_of(value));
   }
@@ -55,8 +62,10 @@ Setting setting_of(const std::string& name, const py::handle& value) {
 }
 
 TrainConfig load(const std::filesystem::path& file, const py::kwargs& options) {
+  TrainConfig defaults;
+  const FieldList fields = defaults.fields();
   std::vector<Setting> settings;
-  for (const auto& [name, value] : options) settings.push_back(setting_of(py::str(name), value));
+  for (const auto& [name, value] : options) settings.push_back(setting_of(fields, py::str(name), value));
   train::LoadedConfig loaded = train::load_train_config(file, settings);
   if (!loaded.problems.empty()) throw ConfigError(std::move(loaded.problems));
   return std::move(loaded.config);
@@ -74,8 +83,9 @@ py::object get_option(TrainConfig& config, const std::string& name) {
 }
 
 void set_option(TrainConfig& config, const std::string& name, const py::handle& value) {
+  const FieldList fields = config.fields();
   std::vector<Problem> problems;
-  train::apply_settings(config.fields(), {setting_of(name, value)}, config.origins, problems);
+  train::apply_settings(fields, {setting_of(fields, name, value)}, config.origins, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
 }
 

@@ -17,7 +17,9 @@ namespace sdtune::python {
 
 class KeywordReader {
  public:
-  explicit KeywordReader(const pybind11::kwargs& keywords) : keywords_(keywords) {}
+  // `others`: arguments of the call that are not among the keywords; a name near one of them is a slip too.
+  explicit KeywordReader(const pybind11::kwargs& keywords, std::vector<std::string> others = {})
+      : keywords_(keywords), known_(std::move(others)) {}
 
   // The value, or `fallback` where the keyword is absent or None. Throws ConfigError where it is no `T`; `allowed` says
   // in words what is.

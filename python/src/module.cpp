@@ -3,16 +3,8 @@
 namespace py = pybind11;
 
 namespace sdtune::python {
-// Weak: a part whose file is not built (image without OpenCV) is left out.
-__attribute__((weak)) void register_random(py::module_& module);
-__attribute__((weak)) void register_tokenizer(py::module_& module);
-__attribute__((weak)) void register_models(py::module_& module);
-__attribute__((weak)) void register_schedulers(py::module_& module);
+// Weak: left out of a build without OpenCV.
 __attribute__((weak)) void register_image(py::module_& module);
-__attribute__((weak)) void register_observe(py::module_& module);
-__attribute__((weak)) void register_config(py::module_& module);
-__attribute__((weak)) void register_pipeline(py::module_& module);
-__attribute__((weak)) void register_train(py::module_& module);
 }  // namespace sdtune::python
 
 PYBIND11_MODULE(_native, module) {
@@ -20,9 +12,14 @@ PYBIND11_MODULE(_native, module) {
   module.doc() = "The C++ core of sdtune. Import sdtune, which shows all of it.";
   // A type must be known before a signature that names it.
   register_errors(module);
-  for (const auto add : {register_random, register_tokenizer, register_models, register_schedulers, register_image,
-                         register_observe, register_config, register_pipeline, register_train}) {
-    if (add != nullptr) add(module);
-  }
+  register_random(module);
+  register_tokenizer(module);
+  register_models(module);
+  register_schedulers(module);
+  if (register_image != nullptr) register_image(module);
+  register_observe(module);
+  register_config(module);
+  register_pipeline(module);
+  register_train(module);
   module.attr("__version__") = SDTUNE_VERSION;
 }

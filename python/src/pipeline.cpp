@@ -152,7 +152,7 @@ void Pipeline::set_scheduler(const py::object& scheduler) {
 }
 
 py::object Pipeline::draw(const py::object& prompt, const py::kwargs& given) {
-  KeywordReader keywords(given);
+  KeywordReader keywords(given, {"prompt"});
   SampleRequest request = read_request(prompt, keywords);
   const auto type = keywords.take<std::string>("output_type", "pil", "pil, np, latent");
   const py::object callback = keywords.take_object("on_step");

@@ -192,6 +192,7 @@ def test_train_config_takes_options_and_refuses_others(tmp_path: Path) -> None:
 def test_arrays_of_any_kind_come_in_and_none_is_shared(tiny_sd1: Path) -> None:
     import torch
     scheduler = sdtune.DDIMScheduler()
+    scheduler.set_timesteps(5)
     given = np.arange(8, dtype=np.float32).reshape(1, 2, 2, 2)
     for form in (given, given.astype(np.float64), given.tolist(), torch.tensor(given), given[:, ::-1].copy()[:, ::-1],
                  np.asfortranarray(given)):
@@ -202,7 +203,6 @@ def test_arrays_of_any_kind_come_in_and_none_is_shared(tiny_sd1: Path) -> None:
     frozen = given.copy()
     frozen.flags.writeable = False
     assert (scheduler.scale_model_input(frozen, 3) == given).all()
-    scheduler.set_timesteps(5)
     scheduler.timesteps[:] = 0
     assert scheduler.timesteps.max() > 0, "nor of what the scheduler holds"
     for bad in ("text", object(), None):

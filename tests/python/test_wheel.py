@@ -1,0 +1,98 @@
+"""The wheel: built once from the build folder, installed into an environment of its own, used there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# What may be taken from the system: glibc, the C++ runtime, zlib; and from torch's wheel.
+ALLOWED = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|util|stdc\+\+|gcc_s|z|c10|torch_cpu|gomp))\.so(\.\d+)*$")
+CARRIERS = ("torch", "torchgen", "nvidia", "numpy", "numpy.libs")
+
+
+def run(*command: object, **options: object) -> str:
+    """Standard output of a command that must succeed."""
+    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+    assert result.returncode == 0, f"{command}: {result.stdout[-2000:]}{result.stderr[-2000:]}"
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel. It takes what the build folder has compiled already; from nothing the same command compiles all."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = Path(os.environ.get("SDTUNE_BUILD_DIR", ROOT / "build"))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # cmake and ninja
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, "-C", f"build-dir={build}",
+        ROOT, env=os.environ | {"PATH": path})
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel alone; torch and NumPy are lent by this one, since they are 4 GB."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False, symlinks=True)
+    run(sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "--quiet", "--no-deps", "--no-index",
+        wheel)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    import torch
+    for name in CARRIERS:
+        lent = Path(torch.__file__).parents[1] / name
+        if lent.exists():
+            (packages / name).symlink_to(lent)
+    return folder
+
+
+def test_it_carries_what_it_needs_and_nothing_of_this_machine(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+        (metadata,) = [name for name in archive.namelist() if name.endswith("METADATA")]
+        text = archive.read(metadata).decode()
+    assert "Requires-Dist: torch==2.11.0" in text and "Requires-Dist: numpy" in text
+    (program,) = tmp_path.glob("sdtune-*.data/scripts/sdtune")
+    binaries = [*tmp_path.glob("sdtune/*.so"), *tmp_path.glob("sdtune/lib/*.so*"), program]
+    carried = {path.name for path in binaries}
+    assert len(binaries) > 5
+    for binary in binaries:
+        dynamic = run("readelf", "--dynamic", binary)
+        needed = re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic)
+        strays = [name for name in needed if name not in carried and not ALLOWED.match(name)]
+        assert not strays, f"{binary.name} needs {strays}"
+        for run_path in re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", dynamic):
+            assert all(part.startswith("$ORIGIN") for part in run_path.split(":")), f"{binary.name}: {run_path}"
+    for name in ("sdtune/__init__.pyi", "sdtune/_native.pyi", "sdtune/py.typed"):
+        assert (tmp_path / name).is_file()
+    assert list(tmp_path.glob("sdtune-*.data/data/share/sdtune/configs/*.yaml"))
+    print(f"wheel: {wheel.stat().st_size / 1e6:.1f} MB, {len(binaries)} binaries")
+
+
+def test_it_works_in_an_environment_of_its_own(environment: Path, tiny_sd1: Path) -> None:
+    photo = ROOT / "examples/backpack_dog/00.jpg"
+    program = textwrap.dedent(f"""
+        import sys, sdtune
+        assert sdtune.__file__.startswith({str(environment)!r}), sdtune.__file__
+        assert sdtune.load_image({str(photo)!r}).shape[2] == 3
+        pipe = sdtune.StableDiffusionPipeline.from_pretrained({str(tiny_sd1)!r})
+        images = pipe("a cat", num_inference_steps=2, output_type="np").images
+        assert images.shape == (1, 32, 32, 3) and "torch" not in sys.modules
+        carried = [line.split()[-1] for line in open("/proc/self/maps") if "opencv" in line]
+        assert carried and all("/sdtune/lib/" in path for path in carried), carried
+    """)
+    run(environment / "bin/python", "-c", program, env={"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"})
+
+
+def test_the_program_comes_with_it(environment: Path, tiny_sd1: Path) -> None:
+    clean = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
+    assert "train" in run(environment / "bin/sdtune", "--help", env=clean)
+    assert "UNet2DConditionModel" in run(environment / "bin/sdtune", "inspect", tiny_sd1, env=clean)
