@@ -20,6 +20,11 @@ std::int64_t padded(std::int64_t count) {
   return (count + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+// One rank over NCCL is not alone: it sends to itself, which is how a machine with one GPU proves the path.
+bool is_alone(const ProcessGroup& group) {
+  return dynamic_cast<const SingleProcess*>(&group) != nullptr;
+}
+
 }  // namespace
 
 // Called by autograd when a parameter's gradient of one graph is complete.
