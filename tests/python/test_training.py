@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from diffusers.optimization import get_scheduler
 from program import run
 from safetensors.torch import load_file
 from tiny_models import make_pipeline
@@ -70,10 +71,11 @@ def losses_of(output: Path) -> list[float]:
 
 
 def weights_of(output: Path, names: list[str]) -> dict[str, torch.Tensor]:
-    """The trained tensors of the result, by the reference's names."""
+    """The trained tensors of the result, by the reference's names: transformers 5 drops CLIPTextModel's prefix."""
     parts = {name.split(".")[0] for name in names}
-    stored = {f"{part}.{key}": tensor for part in parts for key, tensor in load_file(output / "model" / FILES[part]).items()}
-    return {name: stored[name] for name in names}
+    stored = {f"{part}.{key}".replace(".text_model.", "."): tensor
+              for part in parts for key, tensor in load_file(output / "model" / FILES[part]).items()}
+    return {name: stored[name.replace(".text_model.", ".")] for name in names}
 
 
 def compare(output: Path, reference: Result) -> tuple[float, float]:
@@ -146,3 +148,36 @@ def test_micro_batches_and_recomputation_change_nothing(base_of: Callable[[str],
                   "--gradient-checkpointing")
     assert losses_of(split) == pytest.approx(losses_of(whole), rel=LOSS_TOLERANCE)
     assert len(set(losses_of(whole))) == settings.max_train_steps
+
+
+CURVES = ("linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup")
+CURVE_TOLERANCE = 1e-7
+
+
+def diffusers_rates(name: str, steps: int, warm_up: int, **options: float) -> list[float]:
+    """The rate of each step as diffusers.optimization has it."""
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.AdamW([parameter], lr=1e-4)
+    schedule = get_scheduler(name, optimizer, num_warmup_steps=warm_up, num_training_steps=steps, **options)
+    rates = []
+    for _ in range(steps):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    return rates
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_the_rate_follows_diffusers_curve(name: str, base_of: Callable[[str], Path], photos: Path, class_photos: Path,
+                                          tmp_path: Path) -> None:
+    steps, warm_up = 12, 3
+    settings = Settings(learning_rate=1e-4, lr_scheduler=name, lr_warmup_steps=warm_up, max_train_steps=steps,
+                        train_batch_size=1, gradient_accumulation_steps=2)
+    output = train(base_of("sd1"), photos, class_photos, tmp_path / "run", settings, "--lr-num-cycles", "2",
+                   "--lr-power", "2")
+    rates = [json.loads(line)["lr"] for line in (output / "metrics.jsonl").read_text().splitlines()]
+    expected = diffusers_rates(name, steps, warm_up, num_cycles=2, power=2.0)
+    assert rates == pytest.approx(expected, rel=CURVE_TOLERANCE, abs=1e-4 * CURVE_TOLERANCE)
+    if name != "constant":
+        later = diffusers_rates(name, steps, warm_up + 1, num_cycles=2, power=2.0)
+        assert rates != pytest.approx(later, rel=CURVE_TOLERANCE, abs=1e-4 * CURVE_TOLERANCE)

@@ -6,6 +6,7 @@
 
 #include "model/core/device.h"
 #include "train/dist/rank_env.h"
+#include "train/optim/lr_schedule.h"
 #include "train/run/preflight_checks.h"
 
 namespace sdtune::train {
@@ -16,14 +17,18 @@ bool all_digits(const std::string& text) {
 }
 
 void check_micro_batch(const RunOptions& run, std::vector<Problem>& problems) {
-  if (run.micro_batch.empty() || run.micro_batch == "auto") return;
+  if (run.micro_batch.empty()) return;
+  if (run.micro_batch == "auto") {
+    problems.push_back({"micro_batch", "auto is not supported yet (allowed: a divisor of train_batch_size)", ""});
+    return;
+  }
   std::int64_t micro = 0;
   const char* end = run.micro_batch.data() + run.micro_batch.size();
   const auto [stop, status] = std::from_chars(run.micro_batch.data(), end, micro);
   const bool divides = status == std::errc() && stop == end && micro >= 1 && run.train_batch_size % micro == 0;
   if (divides) return;
   problems.push_back({"micro_batch",
-                      "must divide train_batch_size (got " + run.micro_batch + "; allowed: auto, or a divisor of " +
+                      "must divide train_batch_size (got " + run.micro_batch + "; allowed: a divisor of " +
                           std::to_string(run.train_batch_size) + ")",
                       ""});
 }
@@ -43,6 +48,22 @@ void check_device(const TrainConfig& config, std::vector<Problem>& problems) {
   }
 }
 
+void check_schedule(const TrainConfig& config, std::vector<Problem>& problems) {
+  const std::int64_t steps = config.run.max_train_steps.value_or(1);
+  const OptimOptions& options = config.optim;
+  if (config.run.max_train_steps && options.lr_scheduler != "constant" && options.lr_warmup_steps > steps) {
+    problems.push_back({"lr_warmup_steps",
+                        "is longer than the run (got " + std::to_string(options.lr_warmup_steps) +
+                            "; allowed: at most max_train_steps, " + std::to_string(steps) + ")",
+                        ""});
+  }
+  try {
+    LrSchedule::from_options(options, steps, 1);
+  } catch (const Error& error) {
+    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
+}
+
 void check_ranks(std::vector<Problem>& problems) {
   try {
     read_rank_env();
@@ -58,12 +79,19 @@ void check_options(const TrainConfig& config, std::vector<Problem>& problems) {
   if (config.optim.use_8bit_adam) {
     problems.push_back({"use_8bit_adam", "is not supported yet (allowed: false)", ""});
   }
+  if (config.run.overwrite && !config.checkpoint.resume_from_checkpoint.empty()) {
+    problems.push_back({"overwrite", "and resume_from_checkpoint contradict each other", "give one of them"});
+  }
   const DataOptions& data = config.data;
+  if (data.with_prior_preservation && data.class_prompt.empty()) {
+    problems.push_back({"class_prompt", "is empty, and with_prior_preservation needs it", ""});
+  }
   std::error_code status;
   if (data.with_prior_preservation && std::filesystem::is_regular_file(data.class_data_dir, status)) {
     problems.push_back({"class_data_dir", "is not a folder (got " + data.class_data_dir + ")", ""});
   }
   check_micro_batch(config.run, problems);
+  check_schedule(config, problems);
   check_device(config, problems);
   check_ranks(problems);
 }

@@ -10,7 +10,8 @@ namespace {
 std::vector<TrainedParameter> parameters_with(const std::vector<torch::Tensor>& gradients) {
   std::vector<TrainedParameter> parameters;
   for (const torch::Tensor& gradient : gradients) {
-    parameters.push_back({"p" + std::to_string(parameters.size()), torch::zeros_like(gradient), gradient, {}, 0});
+    const std::string name = std::string("p").append(std::to_string(parameters.size()));
+    parameters.push_back({name, torch::zeros_like(gradient), gradient, {}, 0});
   }
   return parameters;
 }

@@ -1,0 +1,61 @@
+"""Class pictures: drawn once with a seed each, reused when nothing changed, drawn anew when something did."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from program import run
+from tiny_models import make_pipeline
+from training_reference import write_base, write_photos
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A base and three photos."""
+    folder = tmp_path_factory.mktemp("prior")
+    base = write_base(make_pipeline("sd1", folder / "vocabulary"), folder / "base")
+    return base, write_photos(folder / "photos", 3, seed=0)
+
+
+def train(material: tuple[Path, Path], output: Path, *options: str) -> list[dict[str, float]]:
+    """Two steps with four class pictures; the lines of metrics.jsonl."""
+    base, photos = material
+    ended = run(["train", "--base", str(base), "--images", str(photos), "--output", str(output), "--device", "cpu",
+                 "--with-prior-preservation", "--num-class-images", "4", "--train-batch-size", "2",
+                 "--max-train-steps", "2", "--learning-rate", "1e-4", "--report-to", "none", *options])
+    assert ended.returncode == 0, ended.stderr
+    return [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+
+
+def class_pictures(output: Path) -> dict[str, str]:
+    """Name -> hash."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted((output / "class_images").glob("*.png"))}
+
+
+def test_class_pictures_are_drawn_once_and_reused(material: tuple[Path, Path], tmp_path: Path) -> None:
+    output = tmp_path / "run"
+    first_lines = train(material, output)
+    first = class_pictures(output)
+    assert len(first) == 4
+    assert len(set(first.values())) == 4
+    written = {path: path.stat().st_mtime_ns for path in (output / "class_images").glob("*.png")}
+    assert train(material, output, "--overwrite")[-1]["loss"] == first_lines[-1]["loss"]
+    assert {path: path.stat().st_mtime_ns for path in written} == written
+
+
+def test_another_prompt_draws_anew(material: tuple[Path, Path], tmp_path: Path) -> None:
+    output = tmp_path / "run"
+    train(material, output)
+    first = class_pictures(output)
+    train(material, output, "--overwrite", "--class-prompt", "a photo of a dog")
+    assert set(class_pictures(output).values()) - set(first.values())
+
+
+def test_the_loss_is_the_sum_of_its_parts(material: tuple[Path, Path], tmp_path: Path) -> None:
+    for line in train(material, tmp_path / "run", "--prior-loss-weight", "0.5", "--snr-gamma", "5"):
+        assert line["loss"] == pytest.approx(line["loss_instance"] + 0.5 * line["loss_prior"], rel=1e-6)
+        assert line["loss_prior"] != line["loss_instance"]
