@@ -49,25 +49,37 @@ def relative(got: torch.Tensor, want: torch.Tensor) -> float:
     return float((got - want).norm() / want.norm().clamp_min(1e-30))
 
 
+def errors_of(got: dict[str, torch.Tensor], want: dict[str, torch.Tensor]) -> dict[str, float]:
+    """Relative errors of the outputs and of all gradients as one vector."""
+    gradients = [name for name in want if name.startswith("grad.")]
+    errors = {name: relative(got[name], want[name]) for name in ("unet", "text", "mean", "decoded")}
+    errors["gradient"] = relative(torch.cat([got[name].flatten() for name in gradients]),
+                                  torch.cat([want[name].flatten() for name in gradients]))
+    return errors
+
+
 def check_parity(probe: Probe, folder: Path, scratch: Path, dtype: str) -> dict[str, object]:
-    """Outputs and gradients of one model in one dtype, against diffusers on the same device."""
+    """Outputs and gradients of one model in one dtype, against diffusers on the same device.
+
+    In half precision both sides round, and a random VAE can put two right results further apart than the tolerance. There
+    an output also passes that is no farther from diffusers' float32 than diffusers' own half precision is; the JSON has
+    both distances.
+    """
     inputs, outputs = scratch / "inputs.safetensors", scratch / "outputs.safetensors"
     write_inputs(folder, inputs)
     probe.run("parity", folder, dtype, str(inputs), str(outputs))
-    ours = load_file(outputs)
+    ours, tolerance = load_file(outputs), TOLERANCE[dtype]
     theirs = diffusers_outputs(folder, inputs, probe.device, dtype)
-    errors = {name: relative(ours[name], theirs[name]) for name in ("unet", "text", "mean", "decoded")}
-    total = torch.cat([tensor.flatten() for name, tensor in theirs.items() if name.startswith("grad.")]).norm()
-    # Some gradients are zero in mathematics (a key's bias), so the scale is the tensor's or a millionth of all.
-    worst = max((float((ours[name] - want).norm() / max(want.norm(), 1e-6 * total)), name)
-                for name, want in theirs.items() if name.startswith("grad."))
-    whole = relative(torch.cat([ours[name].flatten() for name in theirs if name.startswith("grad.")]),
-                     torch.cat([theirs[name].flatten() for name in theirs if name.startswith("grad.")]))
+    errors = errors_of(ours, theirs)
+    result = {"dtype": dtype, "model": folder.name, "errors": errors, "tolerance": tolerance}
+    passed = {name: error <= tolerance for name, error in errors.items()}
+    if dtype != "float32":
+        truth = diffusers_outputs(folder, inputs, probe.device, "float32")
+        to_truth, theirs_to_truth = errors_of(ours, truth), errors_of(theirs, truth)
+        result |= {"to_float32": to_truth, "diffusers_to_float32": theirs_to_truth}
+        passed = {name: good or to_truth[name] <= theirs_to_truth[name] for name, good in passed.items()}
     mutant = relative(ours["unet"], theirs["unet"] * 1.05)
-    errors["gradient"] = whole
-    tolerance = TOLERANCE[dtype]
-    return {"dtype": dtype, "model": folder.name, "errors": errors, "worst_gradient": worst, "tolerance": tolerance,
-            "passed": max(errors.values()) <= tolerance < mutant}
+    return {**result, "passed": all(passed.values()) and mutant > tolerance}
 
 
 def check_nccl(probe: Probe, folder: Path) -> dict[str, object]:
