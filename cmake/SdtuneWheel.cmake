@@ -3,6 +3,7 @@
 if(NOT SKBUILD)
   return()
 endif()
+add_custom_target(wheel_parts DEPENDS _native sdtune $<TARGET_NAME_IF_EXISTS:sdtune_cuda>)
 set(wheel_program "${SKBUILD_SCRIPTS_DIR}")
 set(wheel_share "${SKBUILD_DATA_DIR}/share/sdtune")
 install(TARGETS _native LIBRARY DESTINATION sdtune COMPONENT wheel EXCLUDE_FROM_ALL)

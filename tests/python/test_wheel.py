@@ -9,6 +9,7 @@ import sys
 import textwrap
 import venv
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,16 +27,26 @@ def run(*command: object, **options: object) -> str:
     return result.stdout
 
 
+def cached(build: Path, name: str) -> str | None:
+    """A value of the build folder's CMake cache; None where nothing was built yet."""
+    cache = build / "CMakeCache.txt"
+    found = re.search(rf"^{name}:\w+=(.*)$", cache.read_text(), re.MULTILINE) if cache.is_file() else None
+    return found and found[1]
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The wheel. It takes what the build folder has compiled already; from nothing the same command compiles all."""
     folder = tmp_path_factory.mktemp("wheel")
     build = Path(os.environ.get("SDTUNE_BUILD_DIR", ROOT / "build"))
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # cmake and ninja
+    prefix = cached(build, "CMAKE_INSTALL_PREFIX")
+    tools = Path(sys.executable).parent
     run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, "-C", f"build-dir={build}",
-        ROOT, env=os.environ | {"PATH": path})
+        ROOT, env=os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"})
     (built,) = folder.glob("*.whl")
-    return built
+    yield built
+    if prefix is not None:  # as it was for whoever installs from it next
+        run(tools / "cmake", "-U", "SKBUILD*", f"-DCMAKE_INSTALL_PREFIX={prefix}", build)
 
 
 @pytest.fixture(scope="module")
