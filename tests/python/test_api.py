@@ -6,6 +6,7 @@ The oracle is diffusers itself, run on the same folder in the same process.
 from __future__ import annotations
 
 import pickle
+import signal
 import subprocess
 import sys
 import textwrap
@@ -234,6 +235,22 @@ def test_other_threads_run_while_it_computes(tiny_sd1: Path) -> None:
         thread.join()
     inside = [moment for moment in ticks if started < moment < ended]
     assert len(inside) > 10, f"{len(inside)} ticks in {ended - started:.3f} s: the interpreter lock was held"
+
+
+def test_ctrl_c_ends_a_call_after_its_step(tiny_sd1: Path) -> None:
+    program = textwrap.dedent(f"""
+        import sdtune
+        pipe = sdtune.StableDiffusionPipeline.from_pretrained({str(tiny_sd1)!r})
+        try:
+            pipe("a cat", num_inference_steps=900, output_type="np", on_step=lambda event: print(event.step, flush=True))
+        except KeyboardInterrupt:
+            print("interrupted", pipe("a cat", num_inference_steps=1, output_type="np").images.shape)
+    """)
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None and child.stdout.readline().strip() == "1"
+    child.send_signal(signal.SIGINT)
+    lines = child.communicate(timeout=120)[0].split("\n")
+    assert child.returncode == 0 and "interrupted (1, 32, 32, 3)" in lines and "900" not in lines
 
 
 @pytest.mark.parametrize("order", ["sdtune alone", "torch first", "sdtune first"])
