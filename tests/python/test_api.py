@@ -148,7 +148,8 @@ def test_on_step_sees_each_step_and_its_exception_ends_the_call(tiny_sd1: Path) 
 
 
 @pytest.mark.parametrize("options, words", [
-    ({"guidance_scal": 3.0}, ["guidance_scal", "mean guidance_scale"]), ({"guidance_scale": "high"}, ["guidance_scale", "number"]),
+    ({"guidance_scal": 3.0}, ["guidance_scal", "mean guidance_scale"]),
+    ({"guidance_scale": "high"}, ["guidance_scale", "number"]),
     ({"height": 33}, ["height", "33"]), ({"num_inference_steps": 0}, ["num_inference_steps", "0"]),
     ({"output_type": "jpeg"}, ["output_type", "pil, np, latent"]), ({"latents": "noise"}, ["latents"]),
     ({"latents": np.zeros((1, 4, 9, 9), np.float32)}, ["latents"]), ({"generator": 3}, ["generator", "Generator"]),
@@ -242,7 +243,7 @@ def test_ctrl_c_ends_a_call_after_its_step(tiny_sd1: Path) -> None:
         import sdtune
         pipe = sdtune.StableDiffusionPipeline.from_pretrained({str(tiny_sd1)!r})
         try:
-            pipe("a cat", num_inference_steps=900, output_type="np", on_step=lambda event: print(event.step, flush=True))
+            pipe("a cat", num_inference_steps=900, on_step=lambda event: print(event.step, flush=True))
         except KeyboardInterrupt:
             print("interrupted", pipe("a cat", num_inference_steps=1, output_type="np").images.shape)
     """)
