@@ -1,5 +1,5 @@
 # sdtune_library(NAME [TORCH] SOURCES ... DEPENDS ...): a static library of one folder, with our warnings as errors.
-# sdtune_test(NAME SOURCES ... DEPENDS ...): one GoogleTest program, registered with ctest.
+# sdtune_test(NAME SOURCES ... DEPENDS ...): one GoogleTest program, one test of ctest.
 
 add_library(sdtune_flags INTERFACE)
 target_compile_options(sdtune_flags INTERFACE
@@ -53,7 +53,9 @@ function(sdtune_test name)
   add_executable(${name} ${ARG_SOURCES})
   sdtune_setup_target(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+  # A program a test, not a case a test: loading LibTorch anew for each of hundreds of cases would take minutes.
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 900)
 endfunction()
 
 # sdtune_folder(NAME [TORCH] DEPENDS ...): a library of every .cpp in the calling folder's subfolder NAME (without "sdtune_").

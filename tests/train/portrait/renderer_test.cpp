@@ -102,8 +102,12 @@ TEST(Caption, NamesThePersonAndWhatIsSeenButNeverTheMarks) {
     for (const char* never : {"sks", "birthmark", "mole", "scar", "freckles", "earring", "skin"}) {
       EXPECT_EQ(text.find(never), std::string::npos) << text;
     }
-    if (now.hat == Hat::kNone) EXPECT_EQ(text.find(" hat"), std::string::npos) << text;
-    if (now.glasses == Glasses::kNone) EXPECT_EQ(text.find("glasses"), std::string::npos) << text;
+    if (now.hat == Hat::kNone) {
+      EXPECT_EQ(text.find(" hat"), std::string::npos) << text;
+    }
+    if (now.glasses == Glasses::kNone) {
+      EXPECT_EQ(text.find("glasses"), std::string::npos) << text;
+    }
   }
   EXPECT_GT(texts.size(), 290u);
 }
