@@ -60,11 +60,11 @@ class Result:
     after: dict[str, torch.Tensor] = field(default_factory=dict)
 
 
-def write_base(pipe: StableDiffusionPipeline | StableDiffusionXLPipeline, folder: Path) -> Path:
+def write_base(pipe: StableDiffusionPipeline | StableDiffusionXLPipeline, folder: Path, **changes: object) -> Path:
     """The pipeline with norm groups of several channels: one of a single channel makes the bias before it idle, and Adam
-    turns an idle parameter's rounding noise into full steps."""
+    turns an idle parameter's rounding noise into full steps. `changes` go into the UNet's config."""
     torch.manual_seed(1)
-    config = {**pipe.unet.config, "norm_num_groups": 8}
+    config = {**pipe.unet.config, "norm_num_groups": 8, **changes}
     pipe.unet = UNet2DConditionModel.from_config(config).eval()
     pipe.save_pretrained(folder)
     return folder

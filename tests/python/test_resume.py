@@ -1,0 +1,193 @@
+"""A run that is killed or stopped and resumed ends with the very bytes of one that was left alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from program import SDTUNE, run
+from tiny_models import make_pipeline
+from training_reference import write_base, write_photos
+
+MODEL = "model/unet/diffusion_pytorch_model.safetensors"
+STEPS, EVERY = 60, 6
+KILLS = 10
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A base and five photos."""
+    folder = tmp_path_factory.mktemp("resume")
+    base = write_base(make_pipeline("sd1", folder / "vocabulary"), folder / "base")
+    return base, write_photos(folder / "photos", 5, seed=0)
+
+
+def words(material: tuple[Path, Path], output: Path, *options: str) -> list[str]:
+    base, photos = material
+    return ["train", "--base", str(base), "--images", str(photos), "--output", str(output), "--device", "cpu",
+            "--with-prior-preservation=false", "--train-text-encoder=false", "--learning-rate", "1e-4",
+            "--train-batch-size", "2", "--max-train-steps", str(STEPS), "--checkpointing-steps", str(EVERY),
+            "--report-to", "none", *options]
+
+
+def start(command: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen([str(SDTUNE), *command], text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                            env={**os.environ, "OMP_NUM_THREADS": "1"})
+
+
+def model_hash(output: Path) -> str:
+    return hashlib.sha256((output / MODEL).read_bytes()).hexdigest()
+
+
+def steps_of(output: Path) -> list[int]:
+    return [json.loads(line)["step"] for line in (output / "metrics.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(material: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
+    """A whole run and how long its steps took."""
+    output = tmp_path_factory.mktemp("undisturbed") / "run"
+    ended = run(words(material, output))
+    assert ended.returncode == 0, ended.stderr
+    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    return output, lines[-1]["elapsed"]
+
+
+def wait_for_step(process: subprocess.Popen[str], output: Path, step: int) -> None:
+    """Returns when the run has logged that step or is over."""
+    while process.poll() is None:
+        log = output / "metrics.jsonl"
+        if log.exists() and log.read_bytes().count(b"\n") >= step:
+            return
+        time.sleep(0.01)
+
+
+def random_moments() -> Iterator[tuple[int, float]]:
+    """Ten steps in growing order to be killed after, and a little more time, so that some kills hit a save."""
+    draw = random.Random(7)
+    yield from ((step, draw.uniform(0, 0.06)) for step in sorted(draw.sample(range(4, STEPS), KILLS)))
+
+
+def test_ten_kills_leave_the_bytes_of_an_undisturbed_run(material: tuple[Path, Path], undisturbed: tuple[Path, float],
+                                                         tmp_path: Path) -> None:
+    output, killed = tmp_path / "run", 0
+    for step, more in random_moments():
+        process = start(words(material, output, "--resume-from-checkpoint", "auto"))
+        wait_for_step(process, output, step)
+        time.sleep(more)
+        process.kill()
+        process.communicate()
+        killed += process.returncode == -signal.SIGKILL
+    assert killed == KILLS
+    ended = run(words(material, output, "--resume-from-checkpoint", "latest"))
+    assert ended.returncode == 0, ended.stderr
+    assert model_hash(output) == model_hash(undisturbed[0])
+    assert steps_of(output) == list(range(1, STEPS + 1))
+    assert len(json.loads((output / "run.json").read_text())["attempts"]) >= 2
+
+
+def test_another_seed_gives_other_bytes(material: tuple[Path, Path], undisturbed: tuple[Path, float],
+                                        tmp_path: Path) -> None:
+    ended = run(words(material, tmp_path / "run", "--seed", "1"))
+    assert ended.returncode == 0, ended.stderr
+    assert model_hash(tmp_path / "run") != model_hash(undisturbed[0])
+
+
+@pytest.mark.parametrize(("which", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_and_stops(which: signal.Signals, code: int, material: tuple[Path, Path],
+                                  undisturbed: tuple[Path, float], tmp_path: Path) -> None:
+    output = tmp_path / "run"
+    process = start(words(material, output, "--checkpointing-steps", "1000"))
+    wait_for_step(process, output, 10)
+    process.send_signal(which)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == code, errors
+    done = steps_of(output)[-1]
+    assert 10 <= done < STEPS
+    assert (output / f"checkpoints/step-{done:08d}/manifest.json").exists()
+    ended = run(words(material, output, "--resume-from-checkpoint", "latest"))
+    assert ended.returncode == 0, ended.stderr
+    assert model_hash(output) == model_hash(undisturbed[0])
+
+
+@pytest.fixture()
+def begun(undisturbed: tuple[Path, float], tmp_path: Path) -> Path:
+    """A copy of a run with two checkpoints."""
+    return shutil.copytree(undisturbed[0], tmp_path / "begun")
+
+
+def newest_checkpoints(output: Path) -> list[Path]:
+    return sorted((output / "checkpoints").iterdir(), reverse=True)
+
+
+def test_a_damaged_checkpoint_is_passed_over_by_name(material: tuple[Path, Path], begun: Path,
+                                                     undisturbed: tuple[Path, float]) -> None:
+    newest = newest_checkpoints(begun)[0]
+    weights = newest / "weights.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-5] ^= 1
+    weights.write_bytes(content)
+    refused = run(words(material, begun, "--resume-from-checkpoint", str(newest)))
+    assert refused.returncode == 3
+    assert str(weights) in refused.stderr
+    ended = run(words(material, begun, "--resume-from-checkpoint", "latest"))
+    assert ended.returncode == 0, ended.stderr
+    assert str(weights) in ended.stderr
+    assert model_hash(begun) == model_hash(undisturbed[0])
+
+
+def test_only_damaged_checkpoints_end_with_3(material: tuple[Path, Path], begun: Path) -> None:
+    for checkpoint in newest_checkpoints(begun):
+        (checkpoint / "state.json").unlink()
+    for resume in ("latest", "auto", str(newest_checkpoints(begun)[0])):
+        ended = run(words(material, begun, "--resume-from-checkpoint", resume))
+        assert ended.returncode == 3, f"{resume}: {ended.stderr}"
+        assert "state.json" in ended.stderr
+
+
+def test_nothing_to_resume(material: tuple[Path, Path], tmp_path: Path) -> None:
+    ended = run(words(material, tmp_path / "none", "--resume-from-checkpoint", "latest"))
+    assert ended.returncode == 3, ended.stderr
+    ended = run(words(material, tmp_path / "fresh", "--resume-from-checkpoint", "auto", "--max-train-steps", "1"))
+    assert ended.returncode == 0, ended.stderr
+    assert "starting fresh" in ended.stderr
+
+
+def test_a_changed_option_or_photo_is_refused_by_name(material: tuple[Path, Path], begun: Path, tmp_path: Path) -> None:
+    ended = run(words(material, begun, "--resume-from-checkpoint", "latest", "--seed", "5"))
+    assert ended.returncode == 2
+    assert "seed" in ended.stderr
+    photos = shutil.copytree(material[1], tmp_path / "photos")
+    (photos / "00.png").unlink()
+    ended = run(words((material[0], photos), begun, "--resume-from-checkpoint", "latest"))
+    assert ended.returncode == 2
+    assert "00.png" in ended.stderr
+
+
+def test_another_batch_size_keeps_the_effective_batch(material: tuple[Path, Path], begun: Path,
+                                                      undisturbed: tuple[Path, float]) -> None:
+    ended = run(words(material, begun, "--resume-from-checkpoint", "latest", "--train-batch-size", "1"))
+    assert ended.returncode == 0, ended.stderr
+    assert "gradient_accumulation_steps" in (begun / "config.yaml").read_text()
+    ended = run(words(material, begun, "--resume-from-checkpoint", "latest", "--train-batch-size", "3"))
+    assert ended.returncode == 2
+    assert "train_batch_size" in ended.stderr
+
+
+def test_two_processes_cannot_share_a_folder(material: tuple[Path, Path], tmp_path: Path) -> None:
+    first = start(words(material, tmp_path / "run", "--max-train-steps", "100000"))
+    wait_for_step(first, tmp_path / "run", 1)
+    second = run(words(material, tmp_path / "run", "--resume-from-checkpoint", "auto"))
+    first.kill()
+    first.communicate()
+    assert second.returncode == 2
+    assert str(first.pid) in second.stderr
