@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
-from program import run
+from program import SDTUNE, run
 from tiny_models import make_pipeline
 from training_reference import write_base, write_photos
 
@@ -59,3 +63,22 @@ def test_the_loss_is_the_sum_of_its_parts(material: tuple[Path, Path], tmp_path:
     for line in train(material, tmp_path / "run", "--prior-loss-weight", "0.5", "--snr-gamma", "5"):
         assert line["loss"] == pytest.approx(line["loss_instance"] + 0.5 * line["loss_prior"], rel=1e-6)
         assert line["loss_prior"] != line["loss_instance"]
+
+
+def test_a_stop_while_drawing_keeps_what_was_drawn(material: tuple[Path, Path], tmp_path: Path) -> None:
+    base, photos = material
+    output = tmp_path / "run"
+    process = subprocess.Popen(
+        [str(SDTUNE), "train", "--base", str(base), "--images", str(photos), "--output", str(output), "--device", "cpu",
+         "--with-prior-preservation", "--num-class-images", "500", "--sample-batch-size", "1", "--max-train-steps", "1"],
+        text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    while not class_pictures(output) and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 143, errors
+    drawn = class_pictures(output)
+    assert 0 < len(drawn) < 500
+    lines = train(material, output, "--resume-from-checkpoint", "auto")
+    assert len(lines) == 2
+    assert drawn.items() <= class_pictures(output).items()

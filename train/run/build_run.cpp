@@ -79,8 +79,8 @@ void build_optimizer(Run& run) {
   const torch::MemoryFormat convolutions = model::fast_memory_format(run.device, run.dtype);
   std::vector<TrainedParameter> parameters;
   for (const ModuleParameter& parameter : trained) {
-    parameters.push_back(
-        {parameter.name, parameter.weight, torch::Tensor(), parameter.weight.detach(), parameter.rate_group});
+    const torch::Tensor start = run.dtype == torch::kFloat32 ? torch::Tensor() : parameter.weight.detach();
+    parameters.push_back({parameter.name, parameter.weight, torch::Tensor(), start, parameter.rate_group});
   }
   for (const torch::Tensor& weight : run.bundle.unet->parameters()) convert_weights(weight, run.dtype, convolutions);
   run.bundle.text_encoder->to(run.dtype);
@@ -129,7 +129,8 @@ void go_on_from(Run& run, const std::filesystem::path& checkpoint, const RunStat
 }  // namespace
 
 std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
-                               const std::filesystem::path& checkpoint, const std::vector<Observer*>& observers) {
+                               const std::filesystem::path& checkpoint, const std::vector<Observer*>& observers,
+                               const StopFlag& stop) {
   const std::filesystem::path base = model::find_base(config.run.base);
   tell_phase(observers, "loading " + config.run.base, 0, 0);
   auto run = std::make_unique<Run>(model::load_bundle(base, torch::kFloat32, device));
@@ -146,7 +147,7 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<Proces
   run->identity.base_hash = hash_of_base(base);
   resolve_options(*run);
   freeze_all_but(run->bundle, {});
-  prepare_data(*run, observers);
+  prepare_data(*run, observers, stop);
   build_plan(*run);
   run->identity.settings = identity_settings(run->config);
   run->identity.images = identity_images(run->data.photos.photos, run->data.class_images);
@@ -154,7 +155,10 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<Proces
   build_rates(*run);
   build_loss(*run);
   run->bundle.unet->set_gradient_checkpointing(config.run.gradient_checkpointing);
-  if (run->trains_text()) run->bundle.text_encoder->set_gradient_checkpointing(config.run.gradient_checkpointing);
+  if (run->trains_text()) {
+    run->bundle.text_encoder->set_gradient_checkpointing(config.run.gradient_checkpointing);
+    if (run->bundle.is_xl()) run->bundle.text_encoder_2->set_gradient_checkpointing(config.run.gradient_checkpointing);
+  }
   if (state) go_on_from(*run, checkpoint, *state);
   return run;
 }

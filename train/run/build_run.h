@@ -6,13 +6,16 @@
 
 #include "train/observe/observer.h"
 #include "train/run/run.h"
+#include "train/run/train.h"
 
 namespace sdtune::train {
 
 // Loads the base, joins the ranks, prepares the data and builds the optimizer; goes on from a checkpoint where
 // resume_from_checkpoint says so. `checkpoint` is what find_checkpoint gave (empty: fresh). Writes class pictures only.
+// Throws StopRequest when asked to stop.
 std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
-                               const std::filesystem::path& checkpoint, const std::vector<Observer*>& observers);
+                               const std::filesystem::path& checkpoint, const std::vector<Observer*>& observers,
+                               const StopFlag& stop);
 
 // What the first lines of a run say.
 RunSummary summarize(const Run& run);

@@ -7,6 +7,7 @@
 #include "model/pipeline/prompt_encoding.h"
 #include "train/data/class_images.h"
 #include "train/run/draw_pictures.h"
+#include "train/run/stop_request.h"
 
 namespace sdtune::train {
 
@@ -27,7 +28,8 @@ PhotoFolder scan(const Run& run, const std::vector<Observer*>& observers) {
   return photos;
 }
 
-std::vector<std::filesystem::path> prepare_class_images(Run& run, const std::vector<Observer*>& observers) {
+std::vector<std::filesystem::path> prepare_class_images(Run& run, const std::vector<Observer*>& observers,
+                                                        const StopFlag& stop) {
   const DataOptions& options = run.config.data;
   if (!run.has_prior()) return {};
   const PictureSettings pictures = {options.class_prompt, std::nullopt, kClassImageSteps, kClassImageGuidance,
@@ -43,7 +45,10 @@ std::vector<std::filesystem::path> prepare_class_images(Run& run, const std::vec
     draw_class_images(
         real_file_system(), plan, settings, share,
         [&](const std::vector<std::uint64_t>& seeds) { return draw_pictures(run.bundle, pictures, seeds); },
-        [&](std::int64_t done, std::int64_t total) { tell_phase(observers, "drawing class pictures", done, total); });
+        [&](std::int64_t done, std::int64_t total) {
+          tell_phase(observers, "drawing class pictures", done, total);
+          stop_if_asked(stop);
+        });
   }
   run.group->barrier();
   if (run.group->is_first() && !plan.missing.empty()) {
@@ -86,10 +91,10 @@ std::unique_ptr<TextCache> prepare_texts(Run& run) {
 
 }  // namespace
 
-void prepare_data(Run& run, const std::vector<Observer*>& observers) {
+void prepare_data(Run& run, const std::vector<Observer*>& observers, const StopFlag& stop) {
   const torch::NoGradGuard no_grad;
   run.data.photos = scan(run, observers);
-  run.data.class_images = prepare_class_images(run, observers);
+  run.data.class_images = prepare_class_images(run, observers, stop);
   run.data.latents = std::make_unique<LatentCache>(latent_options(run), [&run](const torch::Tensor& pictures) {
     const torch::NoGradGuard encode_without_gradients;
     const torch::Tensor weight = run.bundle.vae->parameters().front();
@@ -99,6 +104,7 @@ void prepare_data(Run& run, const std::vector<Observer*>& observers) {
   for (const Photo& photo : run.data.photos.photos) photos.push_back(photo.path);
   run.data.latents->load(photos, run.data.class_images, [&](std::int64_t done, std::int64_t total) {
     tell_phase(observers, "encoding pictures", done, total);
+    stop_if_asked(stop);
   });
   if (!run.data.latents->cached()) run.notes.push_back(run.data.latents->why_not_cached());
   run.data.texts = prepare_texts(run);

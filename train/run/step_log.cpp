@@ -25,8 +25,7 @@ StepLog::StepLog(const Run& run, const std::vector<Observer*>& observers)
       start_(std::chrono::steady_clock::now()) {}
 
 void StepLog::push(std::uint64_t step, const torch::Tensor& numbers) {
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-  pending_.push_back({step, numbers, seconds_since_1970(), elapsed.count()});
+  pending_.push_back({step, numbers, seconds_since_1970(), seconds_since_start()});
   if (run_.device.is_cpu() || pending_.size() >= kFetchEvery) flush();
 }
 
@@ -45,6 +44,14 @@ void StepLog::flush() {
   }
   pending_.clear();
   check_finite();
+}
+
+void StepLog::leave_out_pause() {
+  last_elapsed_ = seconds_since_start();
+}
+
+double StepLog::seconds_since_start() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
 void StepLog::check_finite() const {

@@ -22,6 +22,8 @@ class StepLog {
   void push(std::uint64_t step, const torch::Tensor& numbers);
   // Tells of all that is pending. Call it before a checkpoint, a validation, and at the end.
   void flush();
+  // The time since the last step was not spent on steps: images_per_s leaves it out.
+  void leave_out_pause();
   // Throws NonFiniteError when too many steps in a row were thrown away.
   void check_finite() const;
 
@@ -33,6 +35,7 @@ class StepLog {
     double elapsed;  // s since the first step of this attempt
   };
 
+  double seconds_since_start() const;
   StepEvent event_of(const Pending& pending, const double* numbers);
 
   const Run& run_;

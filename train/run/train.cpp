@@ -12,6 +12,7 @@
 #include "train/run/preflight.h"
 #include "train/run/run_lock.h"
 #include "train/run/run_record.h"
+#include "train/run/stop_request.h"
 #include "train/run/trainer.h"
 
 namespace sdtune::train {
@@ -66,13 +67,23 @@ TrainResult run_to_end(const TrainConfig& config, std::unique_ptr<ProcessGroup> 
   const RunFolder folder = run_folder(config);
   const FoundCheckpoint found = find_checkpoint(config.checkpoint.resume_from_checkpoint, folder.checkpoints());
   for (const Problem& warning : found.warnings) tell(observers, &Observer::on_warning, warning);
-  const std::unique_ptr<Run> run = build_run(config, std::move(group), device, found.path.value_or(""), observers);
+  const std::unique_ptr<Run> run =
+      build_run(config, std::move(group), device, found.path.value_or(""), observers, stop);
   if (run->group->is_first()) write_run_record(real_file_system(), *run);
   tell(observers, &Observer::on_start, summarize(*run));
   const TrainResult result = Trainer(*run, observers, stop).train();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const RunEnd end = result.code == ExitCode::kDone ? RunEnd::kDone : RunEnd::kStopped;
   tell(observers, &Observer::on_end, EndEvent{end, result.step, result.model_path, seconds.count()});
+  return result;
+}
+
+// Stopped before the first step: nothing is lost, class pictures that were drawn are kept.
+TrainResult stopped_early(const RunFolder& folder, int signal, const std::vector<Observer*>& observers) {
+  tell(observers, &Observer::on_end, EndEvent{RunEnd::kStopped, 0, {}, 0});
+  TrainResult result;
+  result.code = exit_code_of(signal);
+  result.output = folder.root;
   return result;
 }
 
@@ -110,6 +121,8 @@ TrainResult train(const TrainConfig& config, const std::vector<Observer*>& obser
     } catch (const c10::Error& error) {
       rethrow_torch_error(error);
     }
+  } catch (const StopRequest& request) {
+    return stopped_early(folder, request.signal, run_observers.all());
   } catch (const Error& error) {
     if (is_first || error.code() == ExitCode::kPeerLost) write_last_error(real_file_system(), folder, error);
     tell(run_observers.all(), &Observer::on_end, EndEvent{RunEnd::kFailed, 0, {}, 0});

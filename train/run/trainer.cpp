@@ -1,9 +1,9 @@
 #include "train/run/trainer.h"
 
 #include <chrono>
-#include <csignal>
 
 #include "train/run/export_model.h"
+#include "train/run/stop_request.h"
 #include "train/run/train_step.h"
 #include "train/run/validation.h"
 
@@ -14,7 +14,8 @@ Trainer::Trainer(Run& run, const std::vector<Observer*>& observers, const StopFl
       observers_(observers),
       stop_(stop),
       writer_(real_file_system(), run.folder.checkpoints(), run.config.checkpoint.checkpoints_total_limit),
-      log_(run, observers) {}
+      log_(run, observers),
+      draws_pictures_(!run.config.observe.validation_prompt.empty()) {}
 
 TrainResult Trainer::train() {
   for (std::int64_t done = run_.first_step; done < run_.total_steps;) {
@@ -23,8 +24,11 @@ TrainResult Trainer::train() {
     log_.push(static_cast<std::uint64_t>(done), numbers);
     ++done;
     const bool is_last = done == run_.total_steps;
-    if (is_due(done, run_.config.checkpoint.checkpointing_steps) && !is_last) save(done);
-    if (is_due(done, run_.config.observe.validation_steps) || is_last) validate(done);
+    const bool saves = is_due(done, run_.config.checkpoint.checkpointing_steps) && !is_last;
+    const bool validates = draws_pictures_ && (is_due(done, run_.config.observe.validation_steps) || is_last);
+    if (saves) save(done);
+    if (validates) validate(done);
+    if (saves || validates) log_.leave_out_pause();
   }
   return finished();
 }
@@ -54,7 +58,6 @@ void Trainer::save(std::int64_t done) {
 }
 
 void Trainer::validate(std::int64_t done) {
-  if (run_.config.observe.validation_prompt.empty()) return;
   log_.flush();
   const ValidationEvent event = draw_validation(run_, done);
   if (run_.group->is_first()) tell(observers_, &Observer::on_validation, event);
@@ -63,7 +66,7 @@ void Trainer::validate(std::int64_t done) {
 TrainResult Trainer::stopped(std::int64_t done, int signal) {
   save(done);
   TrainResult result;
-  result.code = signal == SIGTERM ? ExitCode::kTerminated : ExitCode::kInterrupted;
+  result.code = exit_code_of(signal);
   result.step = done;
   result.output = run_.folder.root;
   result.checkpoint = run_.last_checkpoint;

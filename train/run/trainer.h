@@ -32,6 +32,7 @@ class Trainer {
   const StopFlag& stop_;
   CheckpointWriter writer_;
   StepLog log_;
+  bool draws_pictures_;
 };
 
 }  // namespace sdtune::train
