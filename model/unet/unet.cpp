@@ -1,5 +1,7 @@
 #include "model/unet/unet.h"
 
+#include <utility>
+
 #include "model/core/check.h"
 #include "model/core/device.h"
 
@@ -66,9 +68,9 @@ torch::Tensor UNet2DConditionModelImpl::forward(const torch::Tensor& sample, con
   if (config_.center_input_sample) x = 2 * x - 1;
   x = conv_in_(x);
   std::vector<torch::Tensor> skips = {x};
-  for (DownBlock2D& block : *down_blocks_) x = block(x, conditions, skips);
-  if (mid_block_) x = mid_block_(x, conditions);
-  for (UpBlock2D& block : *up_blocks_) x = block(x, conditions, skips);
+  for (DownBlock2D& block : *down_blocks_) x = block(std::move(x), conditions, skips);
+  if (mid_block_) x = mid_block_(std::move(x), conditions);
+  for (UpBlock2D& block : *up_blocks_) x = block(std::move(x), conditions, skips);
   return conv_out_(conv_norm_out_->forward_activated(x, config_.act_fn));
 }
 
