@@ -1,8 +1,7 @@
 #include "model/weights/model_parts.h"
 
 #include "model/base/json.h"
-#include "model/nn/initial_values.h"
-#include "model/weights/diffusers_folder.h"
+#include "model/weights/load_module.h"
 
 namespace sdtune::model {
 namespace {
@@ -13,14 +12,7 @@ template <typename Module, typename Config>
 Module load(const fs::path& part, const PartKind& kind, torch::Dtype dtype, torch::Device device) {
   const fs::path path = part / "config.json";
   const Config config = Config::from_json(read_json(path), path.string());
-  Module module = nullptr;
-  {
-    const WithoutInitialValues every_weight_is_loaded;
-    module = Module(config);
-  }
-  load_part(*module, part, kind, dtype, device);
-  module->eval();
-  return module;
+  return load_module<Module>(config, part, kind, dtype, device);
 }
 
 }  // namespace
