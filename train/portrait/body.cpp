@@ -21,7 +21,7 @@ Body::Body(const Identity& who, const Context& now)
       body_turn_(Rotation::from_turns(now.body_yaw, 0, 0)),
       face_width_(1 + 0.20f * who.face_width),
       face_length_(1 + 0.12f * who.face_length),
-      eye_x_(0.29f * (1 + 0.22f * who.eye_distance)),
+      eye_x_(0.31f * (1 + 0.22f * who.eye_distance)),
       mouth_y_(-0.47f * face_length_),
       ear_size_(1 + 0.45f * who.ear_size),
       nose_radius_(0.085f * (1 + 0.45f * who.nose_width)),
@@ -140,17 +140,17 @@ float Body::frame(Vec3 q) const {
       capsule(m, {eye_x_ + 0.2f, 0.10f, kGlassesZ - 0.04f}, {0.78f * face_width_, 0.10f, 0.0f}, 0.028f);
   const float bridge = capsule(m, {0, 0.10f, kGlassesZ + 0.05f}, {eye_x_ - 0.17f, 0.10f, kGlassesZ}, 0.03f);
   float rim = kFar;
-  if (now_.glasses == Glasses::kRound) rim = ring(eye, 0.205f, 0.032f);
+  if (now_.glasses == Glasses::kRound) rim = ring(eye, 0.225f, 0.042f);
   if (now_.glasses == Glasses::kSquare) {
-    const float box = std::max(std::abs(eye.x) - 0.22f, std::abs(eye.y) - 0.15f);
-    rim = std::max(std::abs(box) - 0.034f, std::abs(eye.z) - 0.03f);
+    const float box = std::max(std::abs(eye.x) - 0.235f, std::abs(eye.y) - 0.175f);
+    rim = std::max(std::abs(box) - 0.042f, std::abs(eye.z) - 0.03f);
   }
   return std::min({rim, temple, bridge});
 }
 
 float Body::lens(Vec3 q) const {
   if (now_.glasses != Glasses::kSunglasses) return kFar;
-  return ellipsoid(mirrored(q) - Vec3{eye_x_, 0.06f, kGlassesZ - 0.05f}, {0.235f, 0.18f, 0.10f});
+  return ellipsoid(mirrored(q) - Vec3{eye_x_, 0.06f, kGlassesZ - 0.05f}, {0.27f, 0.21f, 0.10f});
 }
 
 float Body::earring(Vec3 q) const {
@@ -159,7 +159,7 @@ float Body::earring(Vec3 q) const {
 }
 
 float Body::neck(Vec3 p) const {
-  return capsule(p, {0, -0.60f, -0.12f}, {0, -1.60f, -0.22f}, 0.34f);
+  return capsule(p, {0, -0.60f, -0.12f}, {0, -1.45f, -0.22f}, 0.34f);
 }
 
 float Body::clothes(Vec3 p) const {
@@ -191,7 +191,7 @@ void Body::visit_parts(Vec3 p, Visit&& visit) const {
   }
   if (p.y < -0.4f) {
     visit(Part::kSkin, neck(p));
-    visit(Part::kClothes, clothes(body_turn_.rotate(p)));
+    visit(Part::kClothes, clothes(to_body(p)));
   }
 }
 

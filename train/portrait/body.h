@@ -22,6 +22,9 @@ struct Ellipsoid {
   }
 };
 
+// The torso is modelled this much lower than it is drawn: a short neck leaves more pixels to the face.
+inline constexpr float kShoulderLift = 0.20f;
+
 // Units: a head is about 1.7 high; x to the viewer's right, y up, z to the viewer; the head turns about the origin.
 class Body {
  public:
@@ -31,7 +34,7 @@ class Body {
   float distance(Vec3 p) const;
   Part part_at(Vec3 p) const;
   Vec3 to_head(Vec3 p) const { return head_turn_.rotate(p); }
-  Vec3 to_body(Vec3 p) const { return body_turn_.rotate(p); }
+  Vec3 to_body(Vec3 p) const { return body_turn_.rotate(p - Vec3{0, kShoulderLift, 0}); }
   const Identity& who() const { return who_; }
   const Context& now() const { return now_; }
 

@@ -32,18 +32,18 @@ Vec3 iris_color(float hue) {
 
 void paint_eyes(const Body& body, Vec3 q, Vec3& color) {
   const Identity& who = body.who();
-  const float size = 1 + 0.40f * who.eye_size;
+  const float size = 1 + 0.32f * who.eye_size;
   const float opening = body.now().expression == Expression::kSurprised ? 1.35f
                         : body.now().expression == Expression::kLaugh   ? 0.7f
                                                                         : 1.0f;
   const float x = std::abs(q.x) - body.eye_x(), y = q.y - 0.08f;
-  const float rx = 0.150f * size, ry = 0.100f * size * opening;
+  const float rx = 0.175f * size, ry = 0.125f * size * opening;
   const float upper = y > 0 ? 1.0f : 0.55f;
   color = mix(color, kDark, upper * ellipse(x, y, rx + 0.035f, ry + 0.035f));
   const float inside = ellipse(x, y, rx, ry);
   color = mix(color, kWhite, inside);
-  color = mix(color, iris_color(who.eye_hue), inside * ellipse(x, y, 0.088f * size, 0.088f * size));
-  color = mix(color, kDark, inside * ellipse(x, y, 0.042f * size, 0.042f * size));
+  color = mix(color, iris_color(who.eye_hue), inside * ellipse(x, y, 0.112f * size, 0.112f * size));
+  color = mix(color, kDark, inside * ellipse(x, y, 0.052f * size, 0.052f * size));
   color = mix(color, kWhite, inside * ellipse(x - 0.03f * size, y - 0.03f * size, 0.024f * size, 0.024f * size));
 }
 
@@ -53,9 +53,9 @@ void paint_brows(const Body& body, Vec3 q, Vec3& color) {
   if (body.now().expression == Expression::kSad) slope -= 0.45f, lift = 0.03f;
   if (body.now().expression == Expression::kSurprised) lift = 0.10f;
   const float x = std::abs(q.x) - body.eye_x();
-  const float y = q.y - (0.29f + lift + slope * x - 1.1f * x * x);
-  const float thickness = 0.045f * (1 + 0.65f * who.brow_thickness);
-  const float reach = 1.0f - smoothstep(0.17f, 0.20f, std::abs(x));
+  const float y = q.y - (0.33f + lift + slope * x - 1.1f * x * x);
+  const float thickness = 0.058f * (1 + 0.60f * who.brow_thickness);
+  const float reach = 1.0f - smoothstep(0.20f, 0.23f, std::abs(x));
   const Vec3 hair = rgb_of(who.hair_color) * 0.6f;
   color = mix(color, hair, reach * line(std::abs(y), thickness));
 }
@@ -74,17 +74,17 @@ void paint_mouth(const Body& body, Vec3 q, Vec3& color) {
                      : expression == Expression::kSmile ? 1.7f
                      : expression == Expression::kLaugh ? 1.5f
                                                         : 0.1f;
-  const float width = expression == Expression::kNeutral ? 0.19f : 0.235f;
+  const float width = expression == Expression::kNeutral ? 0.22f : 0.27f;
   const float curve = y - bend * (x * x - 0.5f * width * width);
   const float reach = 1.0f - smoothstep(width - 0.02f, width + 0.02f, std::abs(x));
   const float taper = 1.0f - 0.5f * saturate(std::abs(x) / width);
-  color = mix(color, lip, reach * line(std::abs(curve), 0.062f * lips * taper));
+  color = mix(color, lip, reach * line(std::abs(curve), 0.075f * lips * taper));
   if (expression == Expression::kLaugh) {
-    const float open = ellipse(x, y + 0.03f, 0.20f, 0.115f) * (curve < 0.03f ? 1.0f : 0.0f);
+    const float open = ellipse(x, y + 0.03f, 0.235f, 0.135f) * (curve < 0.03f ? 1.0f : 0.0f);
     color = mix(color, kDark, open);
     color = mix(color, kWhite, open * (y > -0.02f ? 1.0f : 0.0f));
   } else {
-    color = mix(color, kDark, reach * line(std::abs(curve), 0.016f));
+    color = mix(color, kDark, reach * line(std::abs(curve), 0.020f));
   }
 }
 
@@ -108,9 +108,12 @@ void paint_marks(const Body& body, Vec3 q, Vec3& color) {
     color = mix(color, mix(color, Vec3{0.80f, 0.45f, 0.42f}, 0.9f), reach * line(std::abs(across), 0.032f));
   }
   if (who.freckles > 0) {
-    const float band = 1.0f - smoothstep(0.16f, 0.26f, std::abs(q.y + 0.12f));
-    const float spot = hash_unit(static_cast<int>(std::floor(q.x * 16)), static_cast<int>(std::floor(q.y * 16)), 77u);
-    if (spot < 0.34f * who.freckles + 0.1f) color = mix(color, color * 0.45f, band);
+    static constexpr Vec2 kSpots[] = {
+        {0.26f, -0.16f}, {0.36f, -0.24f}, {0.38f, -0.11f}, {0.49f, -0.20f}, {0.30f, -0.32f}};
+    const float size = 0.030f + 0.016f * who.freckles;
+    for (const Vec2& at : kSpots) {
+      color = mix(color, color * 0.40f, ellipse(std::abs(q.x) - at.x, q.y - at.y, size, size));
+    }
   }
 }
 

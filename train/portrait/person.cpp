@@ -82,14 +82,14 @@ Context draw_context(std::uint64_t picture_seed) {
   now.wall_color = static_cast<Color>(draw.below(9, static_cast<int>(kColorNames.size())));
   now.style = draw.chance(10, 0.4f) ? static_cast<Style>(1 + draw.below(11, static_cast<int>(kStyleNames.size()) - 1))
                                     : Style::kPhoto;
-  now.yaw = draw.between(12, -0.085f, 0.085f);
-  now.pitch = draw.between(13, -0.03f, 0.03f);
-  now.roll = draw.between(14, -0.025f, 0.025f);
+  now.yaw = draw.between(12, -0.06f, 0.06f);
+  now.pitch = draw.between(13, -0.02f, 0.02f);
+  now.roll = draw.between(14, -0.015f, 0.015f);
   now.body_yaw = draw.between(15, -0.04f, 0.04f);
-  now.zoom = draw.between(16, 0.9f, 1.15f);
-  now.shift_x = draw.between(17, -0.22f, 0.22f);
-  now.shift_y = draw.between(18, -0.12f, 0.12f);
-  now.light = normalize({draw.between(19, -0.9f, 0.9f), draw.between(20, 0.25f, 0.9f), 0.9f});
+  now.zoom = draw.between(16, 0.95f, 1.08f);
+  now.shift_x = draw.between(17, -0.12f, 0.12f);
+  now.shift_y = draw.between(18, -0.07f, 0.07f);
+  now.light = normalize({draw.between(19, -0.8f, 0.8f), draw.between(20, 0.25f, 0.8f), 1.0f});
   now.warmth = draw.symmetric(21);
   now.detail_seed = draw.word(22);
   return now;

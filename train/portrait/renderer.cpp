@@ -12,8 +12,8 @@ namespace sdtune::train::portrait {
 namespace {
 
 constexpr float kCameraZ = 8.0f;
-constexpr float kCameraY = -0.30f;
-constexpr float kHalfHeight = 2.0f;  // of the plane z = 0 that the picture shows
+constexpr float kCameraY = -0.20f;
+constexpr float kHalfHeight = 1.65f;  // of the plane z = 0 that the picture shows
 constexpr int kMaxSteps = 40;
 constexpr float kHit = 0.006f;
 
@@ -35,7 +35,7 @@ std::optional<Vec2> sphere_span(const Ray& ray, Vec3 center, float radius) {
 // The distance along the ray to the body, or nothing. Only the two spheres that hold head and torso are marched.
 std::optional<float> march(const Body& body, const Ray& ray) {
   const auto head = sphere_span(ray, {0, 0.15f, 0}, 1.85f);
-  const auto torso = sphere_span(ray, {0, -2.35f, -0.2f}, 1.60f);
+  const auto torso = sphere_span(ray, {0, -2.15f, -0.2f}, 1.60f);
   if (!head && !torso) return std::nullopt;
   float t = std::min(head ? head->x : 1e3f, torso ? torso->x : 1e3f);
   const float end = std::max(head ? head->y : 0.0f, torso ? torso->y : 0.0f);

@@ -38,11 +38,11 @@ float outline(const SampleGrid& grid, std::int64_t x, std::int64_t y, float brig
 }
 
 Vec3 sketch(const SampleGrid& grid, std::int64_t x, std::int64_t y) {
-  const float paper = 0.95f - 0.05f * hash_unit(static_cast<int>(x), static_cast<int>(y), 5u);
+  constexpr float paper = 0.95f;
   const float tone = luma(display(grid.at(x, y).color));
-  const float across = static_cast<float>(x + y) * 24.0f / static_cast<float>(grid.side);
+  const float across = static_cast<float>(x + y) * 12.0f / static_cast<float>(grid.side);
   const float hatch = 0.5f + 0.5f * sine_of_turns(across);
-  const float pencil = saturate((0.75f - tone) * 0.75f) * mix(0.55f, 1.0f, hatch);
+  const float pencil = saturate((0.75f - tone) * 0.75f) * mix(0.75f, 1.0f, hatch);
   const float ink = std::max(pencil, 0.85f * outline(grid, x, y, 0.10f));
   const float v = paper * (1.0f - ink) + 0.12f * ink;
   return {v, v, v * 0.97f};
