@@ -9,22 +9,6 @@
 namespace sdtune {
 namespace {
 
-constexpr std::string_view kEndOfWord = "</w>";
-
-// The printable character that a vocabulary file writes for a byte: itself where it is printable in Latin-1, else the
-// next free code point from 256 on (the convention of GPT-2).
-std::string byte_character(int byte) {
-  const auto printable = [](int value) {
-    return (value >= '!' && value <= '~') || (value >= 0xA1 && value <= 0xAC) || (value >= 0xAE && value <= 0xFF);
-  };
-  char32_t code_point = static_cast<char32_t>(byte);
-  if (!printable(byte)) {
-    code_point = 256;
-    for (int before = 0; before < byte; ++before) code_point += printable(before) ? 0 : 1;
-  }
-  return encode_utf8(std::u32string(1, code_point));
-}
-
 std::uint64_t pair_key(std::int64_t left, std::int64_t right) {
   return (static_cast<std::uint64_t>(left) << 32) | static_cast<std::uint64_t>(right);
 }
@@ -47,6 +31,18 @@ struct Candidate {
 };
 
 }  // namespace
+
+std::string byte_character(int byte) {
+  const auto printable = [](int value) {
+    return (value >= '!' && value <= '~') || (value >= 0xA1 && value <= 0xAC) || (value >= 0xAE && value <= 0xFF);
+  };
+  char32_t code_point = static_cast<char32_t>(byte);
+  if (!printable(byte)) {
+    code_point = 256;
+    for (int before = 0; before < byte; ++before) code_point += printable(before) ? 0 : 1;
+  }
+  return encode_utf8(std::u32string(1, code_point));
+}
 
 ClipBpe::ClipBpe(std::unordered_map<std::string, std::int64_t> vocabulary, std::vector<MergeRule> merges,
                  std::int64_t unknown_id, const std::string& merges_where)

@@ -14,6 +14,13 @@ namespace sdtune {
 
 using MergeRule = std::pair<std::string, std::string>;
 
+// What the last symbol of a word ends with.
+inline constexpr std::string_view kEndOfWord = "</w>";
+
+// The printable character, in UTF-8, that vocabulary files write for a byte (0..255): itself where it is printable in
+// Latin-1, else the next free code point from 256 on (the convention of GPT-2).
+std::string byte_character(int byte);
+
 class ClipBpe {
  public:
   // `unknown_id` stands for bytes that the vocabulary lacks. Throws WeightError naming `merges_where` when a merge uses

@@ -26,6 +26,10 @@ ClipTokenizer::ClipTokenizer(std::shared_ptr<const State> state) : state_(std::m
 ClipTokenizer ClipTokenizer::from_folder(const std::filesystem::path& folder) {
   ClipVocabulary vocabulary = read_clip_vocabulary(folder);
   ClipSpecialTokens special = read_clip_special_tokens(folder, vocabulary.ids, vocabulary.tokenizer_json_tokens);
+  return from_vocabulary(std::move(vocabulary), std::move(special));
+}
+
+ClipTokenizer ClipTokenizer::from_vocabulary(ClipVocabulary vocabulary, ClipSpecialTokens special) {
   ClipBpe bpe(std::move(vocabulary.ids), std::move(vocabulary.merges), special.id_of(special.unk_token),
               vocabulary.merges_where);
   AddedTokenMatcher raw(special.tokens, false);

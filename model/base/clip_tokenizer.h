@@ -12,6 +12,9 @@
 
 namespace sdtune {
 
+struct ClipSpecialTokens;
+struct ClipVocabulary;
+
 // A framed prompt: start token, words, end token, padding.
 struct Tokens {
   std::vector<std::int64_t> ids;  // model_max_length of them
@@ -24,6 +27,9 @@ class ClipTokenizer {
   // Reads vocab.json + merges.txt (or tokenizer.json), tokenizer_config.json and special_tokens_map.json of a tokenizer
   // folder. Throws WeightError naming the file: absent, malformed, or files that do not belong together.
   static ClipTokenizer from_folder(const std::filesystem::path& folder);
+
+  // Of parts in memory; `special` has its ids. Throws WeightError when a merge uses a token that the vocabulary lacks.
+  static ClipTokenizer from_vocabulary(ClipVocabulary vocabulary, ClipSpecialTokens special);
 
   // Ids of the text alone, without start, end and padding. Throws DataError naming the byte where text is not UTF-8.
   std::vector<std::int64_t> encode(std::string_view text) const;

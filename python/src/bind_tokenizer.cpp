@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "model/base/byte_pair_learner.h"
 #include "model/base/clip_tokenizer.h"
 #include "model/base/file_system.h"
 #include "python/src/array_caster.h"
@@ -49,6 +50,9 @@ void register_tokenizer(py::module_& module) {
                             "Text to token ids, equal to transformers' CLIPTokenizer. Text is str, or bytes in UTF-8.")
       .def_static("from_pretrained", &ClipTokenizer::from_folder, py::arg("folder"), Unlocked(),
                   "Reads a tokenizer folder: vocab.json and merges.txt, or tokenizer.json. Raises WeightError.")
+      .def_static("learn", &learn_tokenizer, py::arg("texts"), py::arg("vocab_size"), py::arg("model_max_length") = 77,
+                  Unlocked(),
+                  "Learns a vocabulary of at most vocab_size ids from texts by byte-pair encoding. Raises ConfigError.")
       .def("__call__", &framed_ids, py::arg("text"), Unlocked(),
            "Ids of one text or a list of B texts, framed by start and end and padded or cut: int64 [B, "
            "model_max_length]. Raises DataError for text that is not UTF-8.")
