@@ -34,13 +34,16 @@ TRAIN = {folder: sorted(MODEL) for folder in COMPONENTS}
 # Only the options structs of the components: see OPTIONS_ONLY.
 TRAIN["train/config"] = ["model/base", "train/run", "train/checkpoint", *COMPONENTS]
 TRAIN["train/portrait"] = ["model/base"]
+TRAIN["train/judge"] = sorted(MODEL) + ["train/portrait"]
+TRAIN["train/pretrain"] = sorted(TRAIN) + sorted(MODEL)
 TRAIN["train/checkpoint"] = sorted(MODEL) + ["train/data", "train/optim", "train/precision", "train/dist"]
 TRAIN["train/run"] = sorted(MODEL) + COMPONENTS + ["train/config", "train/checkpoint"]
 APP = {
     "app": ["app", "app/commands", "app/cli", "model/base"],
     "app/cli": ["model/base", "train/config"],
     "app/ui": ["model/base", "train/observe"],
-    "app/commands": ["app/cli", "app/ui", "train/run", "train/config", "train/observe", "train/dist", "train/data",
+    "app/commands": ["app/cli", "app/ui", "train/portrait", "train/pretrain", "train/run", "train/config", "train/observe",
+                     "train/dist", "train/data",
                      "train/checkpoint", "model/base", "model/core", "model/pipeline", "model/weights", "model/image", "model/schedule"],
 }
 PYTHON = {"python/src": sorted(MODEL) + sorted(TRAIN)}

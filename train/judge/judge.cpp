@@ -1,0 +1,55 @@
+#include "train/judge/judge.h"
+
+#include <c10/core/GradMode.h>
+
+#include <utility>
+#include <vector>
+
+#include "train/judge/judge_file.h"
+
+namespace sdtune::train::judge {
+namespace {
+
+constexpr std::int64_t kBatch = 128;
+
+torch::Tensor head_columns(const torch::Tensor& rows, Head head) {
+  return rows.narrow(1, first_column(head), static_cast<std::int64_t>(head_info(head).classes.size()));
+}
+
+torch::Tensor distributions(const torch::Tensor& logits) {
+  std::vector<torch::Tensor> heads;
+  for (std::size_t head = 0; head < kHeadCount; ++head) {
+    heads.push_back(torch::softmax(head_columns(logits, static_cast<Head>(head)), 1));
+  }
+  return torch::cat(heads, 1);
+}
+
+}  // namespace
+
+torch::Tensor Reading::classes(Head head) const {
+  return head_columns(probabilities, head).argmax(1);
+}
+
+Judge::Judge(JudgeNetwork network, JudgeFigures figures) : network_(std::move(network)), figures_(std::move(figures)) {}
+
+Judge Judge::load(const std::filesystem::path& folder, torch::Device device) {
+  StoredJudge stored = load_judge(folder);
+  stored.network->to(device);
+  return Judge(stored.network, std::move(stored.figures));
+}
+
+Reading Judge::read(const torch::Tensor& pictures) {
+  const c10::AutoGradMode no_gradients(false);
+  const torch::Device device = network_->parameters().front().device();
+  std::vector<torch::Tensor> probabilities, numbers, features, embeddings;
+  for (const torch::Tensor& some : pictures.split(kBatch)) {
+    const JudgeOutput output = network_(some.to(device, torch::kFloat32));
+    probabilities.push_back(distributions(output.logits).cpu());
+    numbers.push_back(output.numbers.cpu());
+    features.push_back(output.features.cpu());
+    embeddings.push_back(output.embedding.cpu());
+  }
+  return {torch::cat(probabilities), torch::cat(numbers), torch::cat(features), torch::cat(embeddings)};
+}
+
+}  // namespace sdtune::train::judge
