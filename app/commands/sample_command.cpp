@@ -8,6 +8,7 @@
 #include "app/cli/stop_signals.h"
 #include "app/commands/chosen_model.h"
 #include "app/commands/command.h"
+#include "app/commands/command_options.h"
 #include "app/commands/picture_file.h"
 #include "app/commands/sample_options.h"
 #include "app/commands/sampler_names.h"
@@ -58,24 +59,14 @@ class SampleCommand : public Command {
   }
 
  private:
-  // Flags over --config over defaults; throws all that is wrong at once.
+  // Throws all that is wrong at once.
   void read_options(const Arguments& arguments) {
-    std::vector<Problem> problems = arguments.problems;
-    train::Origins origins;
-    const FieldList fields = options_.fields();
-    for (const std::string& word : arguments.positionals) {
-      problems.push_back({word, "unexpected word", "put a prompt of several words in quotes: --prompt \"...\""});
+    GivenOptions given = apply_options(options_.fields(), arguments, options_.config,
+                                       "put a prompt of several words in quotes: --prompt \"...\"");
+    if (given.origins.count("prompt") == 0) {
+      given.problems.push_back({"--prompt", "is not given", "say what to draw: --prompt \"a photo of sks person\""});
     }
-    std::vector<Problem> reported_below;
-    train::apply_settings(fields, arguments.settings, origins, reported_below);
-    if (!options_.config.empty()) {
-      train::apply_settings(fields, train::settings_from_yaml(options_.config, problems), origins, problems);
-    }
-    train::apply_settings(fields, arguments.settings, origins, problems);
-    if (origins.count("prompt") == 0) {
-      problems.push_back({"--prompt", "is not given", "say what to draw: --prompt \"a photo of sks person\""});
-    }
-    if (!problems.empty()) throw ConfigError(problems);
+    if (!given.problems.empty()) throw ConfigError(given.problems);
   }
 
   void draw_batch(model::ModelBundle& bundle, model::Scheduler& scheduler, const std::filesystem::path& folder,

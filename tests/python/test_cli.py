@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 from program import ROOT, SDTUNE, run
 
-COMMANDS = ("train", "sample", "check", "inspect")
+COMMANDS = ("train", "sample", "check", "inspect", "render")
 
 
 def test_help_lists_the_commands_that_exist() -> None:
@@ -46,7 +46,7 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    (["trian"], "trian: unknown command (allowed: train, sample, check, inspect); did you mean train?"),
+    (["trian"], f"trian: unknown command (allowed: {', '.join(COMMANDS)}); did you mean train?"),
     (["sample", "--promt", "a"], "--promt: unknown option; did you mean --prompt?"),
     (["sample", "--prompt"], "--prompt: has no value"),
     (["sample", "--prompt", "a", "--steps", "0"], "--steps: is out of range (got 0; allowed: 1 <= x <= 1000)"),

@@ -53,7 +53,12 @@ Json context_json(const Context& now) {
               {"yaw_turns", now.yaw},
               {"pitch_turns", now.pitch},
               {"roll_turns", now.roll},
-              {"zoom", now.zoom}};
+              {"body_yaw_turns", now.body_yaw},
+              {"zoom", now.zoom},
+              {"shift_x", now.shift_x},
+              {"shift_y", now.shift_y},
+              {"light", {now.light.x, now.light.y, now.light.z}},
+              {"warmth", now.warmth}};
 }
 
 }  // namespace
