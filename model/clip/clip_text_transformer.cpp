@@ -35,8 +35,9 @@ ClipEncoderLayerImpl::ClipEncoderLayerImpl(const ClipTextConfig& config)
 
 torch::Tensor ClipEncoderLayerImpl::attend(const torch::Tensor& x) {
   const auto heads = [this](const torch::Tensor& y) { return y.unflatten(2, {num_heads_, -1}); };
-  const torch::Tensor attended = model::attend(heads(q_proj_(x)), heads(k_proj_(x)), heads(v_proj_(x)),
-                                               /*causal=*/true, /*upcast=*/false);
+  const torch::Tensor attended =
+      model::attend(heads(q_proj_(x)), heads(k_proj_->forward_without_bias(x)), heads(v_proj_(x)),
+                    /*causal=*/true, /*upcast=*/false);
   return out_proj_(attended.flatten(2));
 }
 

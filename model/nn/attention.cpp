@@ -31,8 +31,8 @@ torch::Tensor AttentionImpl::forward(const torch::Tensor& x, const torch::Tensor
   const torch::Tensor& source = context.defined() ? context : x;
   check_shape(source, {x.size(0), -1, options_.context_dim}, "attention context");
   const auto heads = [this](const torch::Tensor& y) { return y.unflatten(2, {options_.heads, options_.head_dim}); };
-  const torch::Tensor attended =
-      attend(heads(to_q_(x)), heads(to_k_(source)), heads(to_v_(source)), /*causal=*/false, options_.upcast);
+  const torch::Tensor attended = attend(heads(to_q_(x)), heads(to_k_->forward_without_bias(source)),
+                                        heads(to_v_(source)), /*causal=*/false, options_.upcast);
   return to_out_(attended.flatten(2));
 }
 

@@ -33,6 +33,10 @@ class AttentionImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Attention);
 
+// The bias of the layer that makes keys adds one number, q b / sqrt(d), to all scores of a query, which softmax takes
+// out again. So callers leave it out (Linear::forward_without_bias): the result is the same, and its gradient is the
+// zero of mathematics instead of what rounding leaves of a sum that cancels, which AdamW would scale up.
+//
 // softmax(q k^T / sqrt(d)) v for q, k, v [B, L, H, d]; returns [B, L, H, d]. `upcast` computes in float32.
 torch::Tensor attend(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal, bool upcast);
 

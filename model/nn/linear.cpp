@@ -27,6 +27,10 @@ torch::Tensor LinearImpl::forward(const torch::Tensor& x) {
   return torch::linear(x, weight, bias);
 }
 
+torch::Tensor LinearImpl::forward_without_bias(const torch::Tensor& x) {
+  return torch::linear(x, weight);
+}
+
 Conv2dImpl::Conv2dImpl(const Conv2dOptions& options) : options_(options) {
   const double bound = initial_bound(options.in_channels * options.kernel * options.kernel);
   weight = register_parameter(

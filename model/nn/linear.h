@@ -13,7 +13,8 @@ class LinearImpl : public torch::nn::Module {
  public:
   LinearImpl(int64_t in_features, int64_t out_features, bool with_bias = true);
 
-  torch::Tensor forward(const torch::Tensor& x);  // [..., in] -> [..., out]
+  torch::Tensor forward(const torch::Tensor& x);               // [..., in] -> [..., out]
+  torch::Tensor forward_without_bias(const torch::Tensor& x);  // the same without b
 
   torch::Tensor weight;
   torch::Tensor bias;  // undefined when made without

@@ -9,7 +9,7 @@ import pytest
 import torch
 from diffusers import AutoencoderKL, UNet2DConditionModel
 from model_families import (GRADIENT_TOLERANCE, OUTPUT_TOLERANCE, TEXT_CONFIGS, UNET_CONFIGS, VAE_CONFIGS, as_numpy,
-                            make_text_encoder, make_unet, make_vae, relative_error, save, unet_inputs,
+                            in_double, make_text_encoder, make_unet, make_vae, relative_error, save, unet_inputs,
                             worst_gradient_error)
 from safetensors.torch import load_file, save_file
 
@@ -51,7 +51,7 @@ def test_unet_gradients(family, checkpointing, tmp_path):
     reference = make_unet(family)
     ours = sdtune.UNet2DConditionModel.from_pretrained(save(reference, tmp_path))
     inputs, target = unet_inputs(UNET_CONFIGS[family])
-    torch.nn.functional.mse_loss(reference(**inputs).sample, target["target"]).backward()
+    torch.nn.functional.mse_loss(reference.double()(**in_double(inputs)).sample, target["target"].double()).backward()
     gradients = testing.unet_gradients(ours, **as_numpy(inputs), **as_numpy(target),
                                        gradient_checkpointing=checkpointing)
     assert worst_gradient_error(gradients, reference) <= GRADIENT_TOLERANCE
@@ -101,33 +101,60 @@ def test_vae(family, tmp_path):
     assert relative_error(mean, moments.mean) <= OUTPUT_TOLERANCE
     assert relative_error(logvar, moments.logvar) <= OUTPUT_TOLERANCE
     assert relative_error(ours.decode(moments.mean.detach().numpy()), decoded) <= OUTPUT_TOLERANCE
-    torch.nn.functional.mse_loss(decoded, target).backward()
+    reference.double()
+    decoded = reference.decode(reference.encode(image.double()).latent_dist.mean).sample
+    torch.nn.functional.mse_loss(decoded, target.double()).backward()
     for parameter in reference.parameters():  # the logvar half of the last layer has none in the reference
         parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
     assert worst_gradient_error(testing.vae_gradients(ours, image.numpy(), target.numpy()),
                                 reference) <= GRADIENT_TOLERANCE
 
 
+def text_outputs(reference, ids):
+    """transformers' output, and the pooled state that its class has."""
+    output = reference(ids, output_hidden_states=True)
+    return output, output.text_embeds if hasattr(output, "text_embeds") else output.pooler_output
+
+
 @pytest.mark.parametrize("family", TEXT_CONFIGS)
-def test_text_encoder(family, tmp_path):
+def test_text_encoder_output(family, tmp_path):
     reference = make_text_encoder(family)
     ours = sdtune.CLIPTextModel.from_pretrained(save(reference, tmp_path))
-    ids = text_ids()
-    expected = reference(ids, output_hidden_states=True)
-    pooled = expected.text_embeds if hasattr(expected, "text_embeds") else expected.pooler_output
-    last, our_pooled, states = ours(ids.numpy())
+    expected, pooled = text_outputs(reference, text_ids())
+    last, our_pooled, states = ours(text_ids().numpy())
     assert relative_error(last, expected.last_hidden_state) <= OUTPUT_TOLERANCE
     assert relative_error(our_pooled, pooled) <= OUTPUT_TOLERANCE
     assert len(states) == len(expected.hidden_states) == 4
     for state, theirs in zip(states, expected.hidden_states):
         assert relative_error(state, theirs) <= OUTPUT_TOLERANCE
 
-    joined = torch.cat([expected.last_hidden_state.flatten(1), pooled], 1)
-    target = torch.randn_like(joined)
-    torch.nn.functional.mse_loss(joined, target).backward()
+
+def text_loss(reference, target=None):
+    """(loss of all outputs against `target`, the target, random where none is given)"""
+    output, pooled = text_outputs(reference, text_ids())
+    joined = torch.cat([output.last_hidden_state.flatten(1), pooled], 1)
+    target = torch.randn_like(joined) if target is None else target
+    return torch.nn.functional.mse_loss(joined, target), target
+
+
+@pytest.mark.parametrize("family", TEXT_CONFIGS)
+def test_text_encoder_gradients(family, tmp_path):
+    reference = make_text_encoder(family)
+    ours = sdtune.CLIPTextModel.from_pretrained(save(reference, tmp_path))
+    loss, target = text_loss(reference)
+    loss.backward()
+    in_float = {with_prefix(name): parameter.grad.numpy().copy() for name, parameter in reference.named_parameters()}
+    reference.zero_grad()
+    text_loss(reference.double(), target.double())[0].backward()
     for checkpointing in (False, True):
-        gradients = testing.text_encoder_gradients(ours, ids.numpy(), target.numpy(), checkpointing)
+        gradients = testing.text_encoder_gradients(ours, text_ids().numpy(), target.numpy(), checkpointing)
         assert worst_gradient_error(gradients, reference, with_prefix) <= GRADIENT_TOLERANCE
+
+    # The mutants: the rounding that float32 leaves in a key's bias, and one small tensor a little too large.
+    assert worst_gradient_error(in_float, reference, with_prefix) > GRADIENT_TOLERANCE
+    name = "text_model.final_layer_norm.bias"
+    assert worst_gradient_error(gradients | {name: 1.0002 * gradients[name]}, reference,
+                                with_prefix) > GRADIENT_TOLERANCE
 
 
 def test_end_of_text_rules_differ(tmp_path):

@@ -114,7 +114,11 @@ void GradientBuckets::begin_round() {
   TORCH_CHECK(round_ < rounds_, "gradient buckets: more micro-batches than the ", rounds_, " of begin_step");
   ++round_;
   for (State& state : states_) state.calls = 0;
-  for (Bucket& bucket : buckets_) bucket.unfinished = bucket.members.size();
+  for (Bucket& bucket : buckets_) {
+    bucket.unfinished =
+        static_cast<std::size_t>(std::count_if(bucket.members.begin(), bucket.members.end(),
+                                               [this](std::size_t index) { return states_[index].expected > 0; }));
+  }
 }
 
 // Under activation recomputation this runs inside a nested backward, and a parameter that several recomputed parts
@@ -170,9 +174,8 @@ void GradientBuckets::finish_step() {
 // After the first step: how often each gradient comes in a round, and rank 0's order of completion for everybody.
 void GradientBuckets::learn_order() {
   for (State& state : states_) state.expected = state.calls;
-  // What never comes would hold up the others, so it goes last (0 wraps to the greatest number).
   std::stable_sort(send_order_.begin(), send_order_.end(), [this](std::size_t left, std::size_t right) {
-    return buckets_[left].last_call - 1 < buckets_[right].last_call - 1;
+    return buckets_[left].last_call < buckets_[right].last_call;
   });
   if (!is_alone(group_)) {
     torch::Tensor order = torch::empty({static_cast<std::int64_t>(send_order_.size())}, torch::kInt64);

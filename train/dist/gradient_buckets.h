@@ -60,7 +60,7 @@ class GradientBuckets {
   struct Bucket {
     torch::Tensor flat;
     std::vector<std::size_t> members;  // indices of parameters
-    std::size_t unfinished = 0;        // members whose gradient is still to come in the last round
+    std::size_t unfinished = 0;        // members whose gradient is still to come; not those that never come
     std::uint64_t last_call = 0;       // when its newest gradient came
     bool sent = false;
     std::unique_ptr<PendingReduce> pending;
