@@ -51,7 +51,6 @@ std::string steps_text(const train::RunSummary& summary) {
   std::string text = std::to_string(summary.total_steps) + ", batch " + std::to_string(summary.batch);
   if (summary.ranks > 1) text += " on " + std::to_string(summary.ranks) + " ranks";
   if (summary.first_step > 0) text += ", going on after step " + std::to_string(summary.first_step);
-  if (summary.estimated_seconds) text += ", about " + duration_text(*summary.estimated_seconds);
   return text;
 }
 
@@ -83,6 +82,12 @@ void ProgressBar::on_phase(const std::string& name, std::int64_t done, std::int6
   } else {
     line_.update_bar(name, done, total, "", done == 0);
   }
+}
+
+void ProgressBar::on_estimate(const train::EstimateEvent& event) {
+  line_.message("time     about " + duration_text(event.seconds_per_step * static_cast<double>(event.steps_left)) +
+                " for the " + std::to_string(event.steps_left) + " steps left" +
+                formatted(" (%.3g s each, without checkpoints and pictures)", event.seconds_per_step));
 }
 
 void ProgressBar::on_step(const train::StepEvent& event) {

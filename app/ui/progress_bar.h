@@ -23,6 +23,7 @@ class ProgressBar : public train::Observer {
 
   void on_start(const train::RunSummary& summary) override;
   void on_phase(const std::string& name, std::int64_t done, std::int64_t total) override;
+  void on_estimate(const train::EstimateEvent& event) override;
   void on_step(const train::StepEvent& event) override;
   void on_checkpoint(const train::CheckpointEvent& event) override;
   void on_warning(const Problem& problem) override;

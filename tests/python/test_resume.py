@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -117,6 +118,13 @@ def test_a_signal_saves_and_stops(which: signal.Signals, code: int, material: tu
     ended = run(words(material, output, "--resume-from-checkpoint", "latest"))
     assert ended.returncode == 0, ended.stderr
     assert model_hash(output) == model_hash(undisturbed[0])
+
+
+def test_the_first_lines_tell_how_long_it_takes(material: tuple[Path, Path], tmp_path: Path) -> None:
+    """Once the steps have warmed up, and once only."""
+    ended = run(words(material, tmp_path / "run", "--max-train-steps", "8"))
+    assert ended.returncode == 0, ended.stderr
+    assert len(re.findall(r"^time     about \d\d:\d\d for the \d steps left", ended.stderr, re.MULTILINE)) == 1
 
 
 @pytest.fixture()

@@ -32,11 +32,16 @@ struct RunSummary {
   std::int64_t batch = 0;         // effective: train_batch_size x gradient_accumulation_steps x ranks
   std::int64_t ranks = 1;
   std::uint64_t seed = 0;
-  std::int64_t first_step = 0;              // optimizer steps already done by earlier attempts
-  std::int64_t total_steps = 0;             // optimizer steps when the run is complete
-  std::int64_t attempt = 1;                 // 1 for a fresh run, one more at each resume
-  std::optional<double> estimated_seconds;  // for the steps that remain; unset when not known
-  std::vector<std::string> notes;           // further lines worth saying: defaults taken, cache switched off, ...
+  std::int64_t first_step = 0;     // optimizer steps already done by earlier attempts
+  std::int64_t total_steps = 0;    // optimizer steps when the run is complete
+  std::int64_t attempt = 1;        // 1 for a fresh run, one more at each resume
+  std::vector<std::string> notes;  // further lines worth saying: defaults taken, cache switched off, ...
+};
+
+// Said once, after the first few steps: what the rest of them will take, judged by those.
+struct EstimateEvent {
+  std::int64_t steps_left = 0;
+  double seconds_per_step = 0;  // without checkpoints and validation pictures
 };
 
 // One optimizer step that is over. On a GPU the events come some steps late, because reading a number at once would
@@ -89,6 +94,7 @@ class Observer {
   // A long part that is not a step ("reading photos", "drawing class pictures"), again at each piece of progress:
   // `done` of `total` pieces; total 0 means that the number is not known.
   virtual void on_phase(const std::string& /*name*/, std::int64_t /*done*/, std::int64_t /*total*/) {}
+  virtual void on_estimate(const EstimateEvent&) {}
   virtual void on_step(const StepEvent&) {}
   virtual void on_checkpoint(const CheckpointEvent&) {}
   virtual void on_validation(const ValidationEvent&) {}

@@ -11,6 +11,9 @@ namespace sdtune::train {
 namespace {
 
 constexpr std::size_t kFetchEvery = 20;
+// What the estimate is made from: this much time, or this many steps where they are quick.
+constexpr double kTimedSeconds = 2;
+constexpr std::int64_t kTimedSteps = 3;
 
 double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -43,11 +46,27 @@ void StepLog::flush() {
     tell(observers_, &Observer::on_step, event);
   }
   pending_.clear();
+  last_flush_ = seconds_since_start();
+  estimate_the_rest();
   check_finite();
+}
+
+// Called when all steps so far are over, on a GPU too.
+void StepLog::estimate_the_rest() {
+  const Pace now{last_step_, last_flush_ - paused_};
+  if (warm_up_.step == 0) warm_up_ = now;
+  const std::int64_t steps = now.step - warm_up_.step;
+  const double seconds = now.seconds - warm_up_.seconds;
+  if (estimated_ || steps == 0 || (seconds < kTimedSeconds && steps < kTimedSteps)) return;
+  estimated_ = true;
+  if (now.step == run_.total_steps) return;
+  tell(observers_, &Observer::on_estimate,
+       EstimateEvent{run_.total_steps - now.step, seconds / static_cast<double>(steps)});
 }
 
 void StepLog::leave_out_pause() {
   last_elapsed_ = seconds_since_start();
+  paused_ += last_elapsed_ - last_flush_;
 }
 
 double StepLog::seconds_since_start() const {

@@ -22,12 +22,16 @@ class StepLog {
   void push(std::uint64_t step, const torch::Tensor& numbers);
   // Tells of all that is pending. Call it before a checkpoint, a validation, and at the end.
   void flush();
-  // The time since the last step was not spent on steps: images_per_s leaves it out.
+  // The time since the last step was not spent on steps: images_per_s and the estimate leave it out.
   void leave_out_pause();
   // Throws NonFiniteError when too many steps in a row were thrown away.
   void check_finite() const;
 
  private:
+  struct Pace {
+    std::int64_t step = 0;  // 0: not there yet
+    double seconds = 0;     // spent on steps so far
+  };
   struct Pending {
     std::uint64_t step;
     torch::Tensor numbers;
@@ -36,6 +40,7 @@ class StepLog {
   };
 
   double seconds_since_start() const;
+  void estimate_the_rest();
   StepEvent event_of(const Pending& pending, const double* numbers);
 
   const Run& run_;
@@ -44,6 +49,10 @@ class StepLog {
   std::vector<Pending> pending_;
   std::chrono::steady_clock::time_point start_;
   double last_elapsed_ = 0;
+  double last_flush_ = 0;  // s since the start
+  double paused_ = 0;      // s of the pauses so far
+  Pace warm_up_;           // at the first flush; the steps after it are the ones that the estimate is made from
+  bool estimated_ = false;
   bool last_loss_finite_ = true;
   std::int64_t last_step_ = 0;
 };

@@ -124,17 +124,21 @@ TEST_F(Progress, SummarySaysWhatWillBeDone) {
   summary.ranks = 2;
   summary.total_steps = 300;
   summary.first_step = 100;
-  summary.estimated_seconds = 90;
   summary.notes = {"random crop: the latent cache is off"};
   progress.on_start(summary);
   const std::string text = written();
   for (const char* said :
        {"models/tiny (StableDiffusionPipeline)", "unet, text_encoder (full): 859.5 M of 1.07 G",
         "device   cpu (Some Processor, 2 threads), float32", "5 of 512 px, 2 files left out, and 64 class pictures",
-        "300, batch 4 on 2 ranks, going on after step 100, about 01:30", "seed     0",
-        "random crop: the latent cache is off"}) {
+        "300, batch 4 on 2 ranks, going on after step 100", "seed     0", "random crop: the latent cache is off"}) {
     EXPECT_THAT(text, HasSubstr(said));
   }
+}
+
+TEST_F(Progress, TheEstimateIsALineOfItsOwn) {
+  ProgressBar progress = bar(false, 80);
+  progress.on_estimate({.steps_left = 297, .seconds_per_step = 0.25});
+  EXPECT_EQ(written(), "time     about 01:14 for the 297 steps left (0.25 s each, without checkpoints and pictures)\n");
 }
 
 TEST(DurationText, IsReadable) {
