@@ -11,19 +11,27 @@ namespace sdtune::train {
 
 namespace {
 
-std::string step_folder(std::int64_t step) {
-  std::array<char, 32> name{};
-  std::snprintf(name.data(), name.size(), "step-%08lld", static_cast<long long>(step));
-  return name.data();
-}
-
 std::string picture_name(std::size_t index, std::uint64_t seed) {
   std::array<char, 48> name{};
   std::snprintf(name.data(), name.size(), "%02zu_seed-%llu.png", index, static_cast<unsigned long long>(seed));
   return name.data();
 }
 
+constexpr const char* kGrid = "grid.png";
+
 }  // namespace
+
+std::filesystem::path preview_folder(const std::filesystem::path& samples, std::int64_t step) {
+  std::array<char, 32> name{};
+  std::snprintf(name.data(), name.size(), "step-%08lld", static_cast<long long>(step));
+  return samples / name.data();
+}
+
+bool has_preview(const std::filesystem::path& samples, std::int64_t step, std::int64_t count) {
+  const std::filesystem::path folder = preview_folder(samples, step);
+  if (count > 1) return std::filesystem::exists(folder / kGrid);  // written last
+  return std::filesystem::exists(folder) && !std::filesystem::is_empty(folder);
+}
 
 std::string preview_png(const ValidationEvent& event, std::size_t index) {
   return model::encode_png(event.pictures.at(index), {{"prompt", event.prompts.at(index)},
@@ -50,15 +58,14 @@ void Preview::on_validation(const ValidationEvent& event) {
 
 void Preview::write(const ValidationEvent& event) {
   if (event.pictures.empty()) return;
-  const std::filesystem::path folder = samples_ / step_folder(event.step);
+  const std::filesystem::path folder = preview_folder(samples_, event.step);
   files_.create_directories(folder);
   model::GridLayout layout;
   for (std::size_t i = 0; i < event.pictures.size(); ++i) {
     write_file_atomically(files_, folder / picture_name(i, event.seeds.at(i)), preview_png(event, i));
     layout.captions.push_back("seed " + std::to_string(event.seeds[i]));
   }
-  if (event.pictures.size() > 1)
-    model::write_png(files_, folder / "grid.png", model::make_grid(event.pictures, layout));
+  if (event.pictures.size() > 1) model::write_png(files_, folder / kGrid, model::make_grid(event.pictures, layout));
 }
 
 }  // namespace sdtune::train

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "model/base/file_system.h"
@@ -9,6 +11,11 @@
 #include "train/observe/observer.h"
 
 namespace sdtune::train {
+
+// Where the pictures of `step` go: samples/step-00000100.
+std::filesystem::path preview_folder(const std::filesystem::path& samples, std::int64_t step);
+// Whether all `count` pictures of `step` are there.
+bool has_preview(const std::filesystem::path& samples, std::int64_t step, std::int64_t count);
 
 // Picture `index` of a validation as PNG, with its prompt, seed and step as texts.
 std::string preview_png(const ValidationEvent& event, std::size_t index);

@@ -9,6 +9,7 @@
 #include "model/base/image.h"
 #include "model/base/json.h"
 #include "model/pipeline/bundle.h"
+#include "train/run/train.h"
 
 namespace sdtune::train {
 
@@ -21,9 +22,9 @@ struct PictureSettings {
 };
 
 // One picture a seed, each with a generator of its own, so a picture does not depend on its neighbours. Leaves the
-// modules' gradients alone.
+// modules' gradients alone. Empty when `stop` asked for it between two denoising steps.
 std::vector<Image> draw_pictures(model::ModelBundle& bundle, const PictureSettings& settings,
-                                 const std::vector<std::uint64_t>& seeds);
+                                 const std::vector<std::uint64_t>& seeds, const StopFlag& stop);
 
 // What decides the picture besides model, prompt and seed, for the class pictures' manifest.
 Json sampler_description(const model::ModelBundle& bundle, const PictureSettings& settings);

@@ -44,11 +44,13 @@ std::vector<std::filesystem::path> prepare_class_images(Run& run, const std::vec
     const RankShare share = {run.group->rank(), run.group->world_size(), options.sample_batch_size};
     draw_class_images(
         real_file_system(), plan, settings, share,
-        [&](const std::vector<std::uint64_t>& seeds) { return draw_pictures(run.bundle, pictures, seeds); },
-        [&](std::int64_t done, std::int64_t total) {
-          tell_phase(observers, "drawing class pictures", done, total);
+        [&](const std::vector<std::uint64_t>& seeds) {
           stop_if_asked(stop);
-        });
+          std::vector<Image> drawn = draw_pictures(run.bundle, pictures, seeds, stop);
+          if (drawn.empty()) stop_if_asked(stop);
+          return drawn;
+        },
+        [&](std::int64_t done, std::int64_t total) { tell_phase(observers, "drawing class pictures", done, total); });
   }
   run.group->barrier();
   if (run.group->is_first() && !plan.missing.empty()) {

@@ -1,8 +1,10 @@
-// Stopping before the first step, where there is nothing to save yet.
+// Stopping: before the first step, where there is nothing to save yet, and later, when all ranks must agree.
 #pragma once
 
 #include <csignal>
+#include <string>
 
+#include "train/dist/process_group.h"
 #include "train/run/train.h"
 
 namespace sdtune::train {
@@ -19,6 +21,15 @@ inline ExitCode exit_code_of(int signal) {
 
 inline void stop_if_asked(const StopFlag& stop) {
   if (stop.signal() != 0) throw StopRequest{stop.signal()};
+}
+
+// The signal that any rank received, 0 for none: the same answer on every rank, all of which must call it.
+inline int agreed_signal(ProcessGroup& group, const StopFlag& stop) {
+  if (group.world_size() == 1) return stop.signal();
+  for (const std::string& signal : group.gather_text(std::to_string(stop.signal()))) {
+    if (signal != "0") return std::stoi(signal);
+  }
+  return 0;
 }
 
 }  // namespace sdtune::train

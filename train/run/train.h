@@ -12,20 +12,24 @@
 
 namespace sdtune::train {
 
-// Asks a run to save and stop. Set from a signal handler or another thread, read between steps.
+// Asks a run to save and stop. Set from a signal handler or another thread, read between steps, also those of sampling.
 class StopFlag {
  public:
   // `signal` is SIGINT or SIGTERM; the first request counts. Async-signal-safe.
   void request(int signal) {
     int none = 0;
     signal_.compare_exchange_strong(none, signal);
+    asked_.store(true);
   }
   // The signal asked for, 0 for none.
   int signal() const { return signal_.load(std::memory_order_relaxed); }
+  // Whether there is one, in the form in which sampling takes it.
+  const std::atomic<bool>& asked() const { return asked_; }
 
  private:
-  static_assert(std::atomic<int>::is_always_lock_free);
+  static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
   std::atomic<int> signal_{0};
+  std::atomic<bool> asked_{false};
 };
 
 struct TrainResult {

@@ -1,7 +1,9 @@
 #include "train/run/trainer.h"
 
 #include <chrono>
+#include <optional>
 
+#include "train/observe/preview.h"
 #include "train/run/export_model.h"
 #include "train/run/stop_request.h"
 #include "train/run/train_step.h"
@@ -14,36 +16,49 @@ Trainer::Trainer(Run& run, const std::vector<Observer*>& observers, const StopFl
       observers_(observers),
       stop_(stop),
       writer_(real_file_system(), run.folder.checkpoints(), run.config.checkpoint.checkpoints_total_limit),
-      log_(run, observers),
-      draws_pictures_(!run.config.observe.validation_prompt.empty()) {}
+      log_(run, observers) {}
 
 TrainResult Trainer::train() {
-  for (std::int64_t done = run_.first_step; done < run_.total_steps;) {
-    if (const int signal = agreed_signal(); signal != 0) return stopped(done, signal);
+  if (lacks_pictures()) {
+    validate(run_.first_step);
+    log_.leave_out_pause();
+  }
+  std::int64_t done = run_.first_step;
+  while (done < run_.total_steps) {
+    if (const int signal = agreed_signal(*run_.group, stop_); signal != 0) return stopped(done, signal);
     const torch::Tensor numbers = train_step(run_, static_cast<std::uint64_t>(done));
     log_.push(static_cast<std::uint64_t>(done), numbers);
     ++done;
-    const bool is_last = done == run_.total_steps;
-    const bool saves = is_due(done, run_.config.checkpoint.checkpointing_steps) && !is_last;
-    const bool validates = draws_pictures_ && (is_due(done, run_.config.observe.validation_steps) || is_last);
-    if (saves) save(done);
-    if (validates) validate(done);
-    if (saves || validates) log_.leave_out_pause();
+    if (is_saved_at(done)) save(done);
+    if (is_validated_at(done)) validate(done);
+    if (is_saved_at(done) || is_validated_at(done)) log_.leave_out_pause();
   }
+  if (const int signal = agreed_signal(*run_.group, stop_); signal != 0) return stopped(done, signal);
   return finished();
 }
 
-int Trainer::agreed_signal() const {
-  if (run_.group->world_size() == 1) return stop_.signal();
-  for (const std::string& signal : run_.group->gather_text(std::to_string(stop_.signal()))) {
-    if (signal != "0") return std::stoi(signal);
-  }
-  return 0;
+bool Trainer::is_saved_at(std::int64_t done) const {
+  return done % run_.config.checkpoint.checkpointing_steps == 0 && done != run_.total_steps;
+}
+
+bool Trainer::is_validated_at(std::int64_t done) const {
+  const ObserveOptions& options = run_.config.observe;
+  return !options.validation_prompt.empty() && (done % options.validation_steps == 0 || done == run_.total_steps);
+}
+
+bool Trainer::lacks_pictures() const {
+  if (run_.first_step == 0 || !is_validated_at(run_.first_step)) return false;
+  const bool there = has_preview(run_.folder.samples(), run_.first_step, run_.config.observe.num_validation_images);
+  return run_.group->gather_text(there ? "there" : "missing").front() == "missing";  // as the first rank sees it
 }
 
 void Trainer::save(std::int64_t done) {
   log_.flush();
-  if (!run_.group->is_first()) return;
+  if (run_.group->is_first()) write_checkpoint(done);
+  run_.group->barrier();  // however long writing takes
+}
+
+void Trainer::write_checkpoint(std::int64_t done) {
   const auto start = std::chrono::steady_clock::now();
   RunState state;
   state.step = done;
@@ -59,8 +74,9 @@ void Trainer::save(std::int64_t done) {
 
 void Trainer::validate(std::int64_t done) {
   log_.flush();
-  const ValidationEvent event = draw_validation(run_, done);
-  if (run_.group->is_first()) tell(observers_, &Observer::on_validation, event);
+  const std::optional<ValidationEvent> event = draw_validation(run_, done, stop_);
+  if (event && run_.group->is_first()) tell(observers_, &Observer::on_validation, *event);
+  run_.group->barrier();
 }
 
 TrainResult Trainer::stopped(std::int64_t done, int signal) {

@@ -19,10 +19,13 @@ class Trainer {
   TrainResult train();
 
  private:
-  bool is_due(std::int64_t done, std::int64_t every) const { return done % every == 0; }
-  // The signal that any rank received, 0 for none: the same answer on every rank.
-  int agreed_signal() const;
+  bool is_saved_at(std::int64_t done) const;
+  bool is_validated_at(std::int64_t done) const;
+  // Whether an earlier attempt was stopped before it had drawn the pictures of the step that this one goes on from.
+  // They depend on weights and seeds only, so they are drawn now as they would have been then.
+  bool lacks_pictures() const;
   void save(std::int64_t done);
+  void write_checkpoint(std::int64_t done);
   void validate(std::int64_t done);
   TrainResult stopped(std::int64_t done, int signal);
   TrainResult finished();
@@ -32,7 +35,6 @@ class Trainer {
   const StopFlag& stop_;
   CheckpointWriter writer_;
   StepLog log_;
-  bool draws_pictures_;
 };
 
 }  // namespace sdtune::train
