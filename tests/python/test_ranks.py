@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from program import SDTUNE
 from safetensors.numpy import load_file
 from tiny_models import make_pipeline
 from training_reference import write_base
@@ -21,14 +23,6 @@ ROOT = Path(__file__).resolve().parents[2]
 WEIGHTS = "model/unet/diffusion_pytorch_model.safetensors"
 STEPS = 20
 PEER_TIMEOUT_S = 30
-
-
-def program() -> Path:
-    """The installed program, or the one of the build folder."""
-    for path in (ROOT / ".venv/bin/sdtune", ROOT / "build/app/sdtune"):
-        if path.exists():
-            return path
-    raise FileNotFoundError("no sdtune program: run scripts/setup.sh")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +37,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def train_command(base: Path, photos: Path, output: Path, *options: str) -> list[str]:
     """`sdtune train` of the UNet alone; `options` are appended."""
-    return [str(program()), "train", "--images", str(photos), "--base", str(base), "--output", str(output),
+    return [str(SDTUNE), "train", "--images", str(photos), "--base", str(base), "--output", str(output),
             "--device", "cpu", "--with-prior-preservation=false", "--train-text-encoder=false", "--learning-rate",
             "1e-4", "--peer-timeout", str(PEER_TIMEOUT_S), "--start-timeout", "60", *options]
 
@@ -67,12 +61,12 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def start_ranks(ranks: int, command: list[str]) -> list[subprocess.Popen[str]]:
-    """The ranks by hand, without torchrun."""
+def start_ranks(ranks: int, command: list[str], **of_rank_0: str) -> list[subprocess.Popen[str]]:
+    """The ranks by hand, without torchrun; `of_rank_0` are environment variables of that rank alone."""
     port = str(free_port())
     return [subprocess.Popen(command, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(
         RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_WORLD_SIZE=str(ranks),
-        MASTER_ADDR="127.0.0.1", MASTER_PORT=port)) for rank in range(ranks)]
+        MASTER_ADDR="127.0.0.1", MASTER_PORT=port, **(of_rank_0 if rank == 0 else {}))) for rank in range(ranks)]
 
 
 def weights_of(output: Path) -> np.ndarray:
@@ -175,10 +169,10 @@ def rank_pids(launcher: int) -> list[int]:
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             parent = int(stat.read_text().rsplit(")", 1)[1].split()[1])
-            variables = dict(entry.split("=", 1) for entry in (stat.parent / "environ").read_text().split("\0") if "=" in
-                             entry) if parent == launcher else {}
+            entries = (stat.parent / "environ").read_text().split("\0") if parent == launcher else []
         except (OSError, IndexError):
             continue
+        variables = dict(entry.split("=", 1) for entry in entries if "=" in entry)
         if "RANK" in variables:
             by_rank[int(variables["RANK"])] = int(stat.parent.name)
     return [by_rank[rank] for rank in sorted(by_rank)]
@@ -198,3 +192,34 @@ def test_torchrun_ends_and_the_lost_rank_is_on_record(tiny_sd1: Path, photos: Pa
     finally:
         launcher.kill()
     assert "rank 1" in (output / "last_error.json").read_text()
+
+
+SLOW_DISK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <unistd.h>
+int fsync(int file) {
+  sleep(2);
+  return ((int (*)(int))dlsym(RTLD_NEXT, "fsync"))(file);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def slow_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Environment under which each fsync takes 2 s longer, as on a network disk under load."""
+    folder = tmp_path_factory.mktemp("slow")
+    (folder / "slow.c").write_text(SLOW_DISK)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(folder / "slow.so"), str(folder / "slow.c")], check=True)
+    return {"LD_PRELOAD": str(folder / "slow.so")}
+
+
+def test_a_slow_checkpoint_is_no_lost_rank(base: Path, photos: Path, slow_disk: dict[str, str], tmp_path: Path) -> None:
+    """Rank 0 writes for much longer than peer_timeout; the other one waits as long as rank 0's heart beats."""
+    command = train_command(base, photos, tmp_path / "run", "--max-train-steps", "2", "--checkpointing-steps", "1")
+    command[command.index("--peer-timeout") + 1] = "3"
+    ranks = start_ranks(2, command, **slow_disk)
+    errors = [rank.communicate(timeout=180)[1] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], errors
+    saved = re.search(r"^saved .* in ([0-9.]+) s$", errors[0], re.MULTILINE)
+    assert saved and float(saved[1]) > 2 * 3, "the disk was not slow"

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include "model/base/error.h"
@@ -64,6 +65,11 @@ class C10dGroup final : public ProcessGroup {
   }
 
   void barrier() override {
+    store_.note_progress();
+    attempt("waiting for all ranks", [&] {
+      if (!store_.wait_for_all(timeout_)) throw std::runtime_error("it ended, or shows no life");
+    });
+    // The store's rank may end after this, so all must have left the store before.
     torch::Tensor token = torch::zeros({1}, torch::dtype(torch::kFloat32).device(device_));
     c10d::AllreduceOptions options;
     options.timeout = timeout_;

@@ -18,6 +18,7 @@ constexpr milliseconds kBeat{500};
 constexpr milliseconds kSilence{3000};  // a rank without a beat for this long is lost
 constexpr milliseconds kLinger{5000};
 constexpr milliseconds kPoll{100};
+constexpr const char* kEnded = "ended";  // the last beat of a rank that ends in order
 
 std::string key(const char* what, std::int64_t rank) {
   return std::string(what) + "/" + std::to_string(rank);
@@ -70,8 +71,14 @@ RankStore::RankStore(const RankEnv& env, milliseconds start_timeout, const std::
 }
 
 RankStore::~RankStore() {
+  if (!heart_.joinable()) return;
   heart_.request_stop();
   stopped_.notify_all();
+  heart_.join();
+  try {
+    heartbeat_->set(key("alive", env_.rank), std::string(kEnded) + " " + std::to_string(progress_.load()));
+  } catch (const std::exception&) {  // the store is gone, and so is everybody who would ask
+  }
 }
 
 void RankStore::meet(milliseconds timeout, const std::string& config_hash) {
@@ -129,6 +136,32 @@ void RankStore::beat_until_stopped(const std::stop_token& stop) {
     }
     stopped_.wait_for(lock, stop, kBeat, [] { return false; });
   }
+}
+
+bool RankStore::wait_for_all(milliseconds silence) {
+  const std::string place = "arrival" + std::to_string(waits_++);
+  std::vector<std::string> arrivals;
+  for (std::int64_t rank = 0; rank < env_.world_size; ++rank) arrivals.push_back(key(place.c_str(), rank));
+  store_->set(arrivals[static_cast<std::size_t>(env_.rank)], std::string("here"));
+  std::vector<LastSeen> seen(arrivals.size());
+  for (std::int64_t poll = 0; !store_->check(arrivals); ++poll) {
+    std::this_thread::sleep_for(kPoll);
+    if (poll % (kBeat / kPoll) != 0) continue;
+    if (store_->check({"lost"})) return false;
+    for (std::size_t rank = 0; rank < arrivals.size(); ++rank) {
+      if (store_->check({arrivals[rank]})) continue;
+      if (is_gone(static_cast<std::int64_t>(rank), seen[rank], silence)) return false;
+    }
+  }
+  return true;
+}
+
+// `last` is what the call before saw.
+bool RankStore::is_gone(std::int64_t rank, LastSeen& last, milliseconds silence) {
+  const auto now = std::chrono::steady_clock::now();
+  const std::string alive = text_of(store_->get(key("alive", rank)));
+  if (alive != last.alive) last = {alive, now};
+  return alive.starts_with(kEnded) || now - last.since > silence;
 }
 
 std::string RankStore::name_of(std::int64_t rank) const {

@@ -31,6 +31,11 @@ class RankStore {
   // Counted, so that a rank that hangs shows as behind the others.
   void note_progress() { progress_.fetch_add(1, std::memory_order_relaxed); }
 
+  // Waits until every rank has come here, however long that takes: gives up (false) only when a rank that is still
+  // missing has ended or has shown no life for `silence`, or when another rank has found somebody lost. Every rank
+  // calls it equally often.
+  bool wait_for_all(std::chrono::milliseconds silence);
+
   // Who is lost, after a collective failed: "rank 2 (host)", more than one separated by commas. Takes up to kSilence
   // unless another rank has already found out. The rank that holds the store stays until the others have asked.
   std::string find_lost();
@@ -41,9 +46,15 @@ class RankStore {
     std::int64_t progress;  // collectives begun
   };
 
+  struct LastSeen {
+    std::string alive;
+    std::chrono::steady_clock::time_point since;
+  };
+
   void meet(std::chrono::milliseconds timeout, const std::string& config_hash);
   void beat_until_stopped(const std::stop_token& stop);
   std::vector<Beat> read_beats();
+  bool is_gone(std::int64_t rank, LastSeen& last, std::chrono::milliseconds silence);
   std::string name_of(std::int64_t rank) const;
   std::string silent_or_behind();
   void compare_configurations();
@@ -53,6 +64,7 @@ class RankStore {
   c10::intrusive_ptr<c10d::Store> store_;      // for the backend and for finding out
   c10::intrusive_ptr<c10d::Store> heartbeat_;  // of the heartbeat's thread: a connection serves one caller at a time
   std::vector<std::string> hosts_;             // by rank
+  std::int64_t waits_ = 0;                     // calls of wait_for_all
   std::atomic<std::int64_t> progress_{0};
   std::mutex mutex_;
   std::condition_variable_any stopped_;

@@ -71,6 +71,7 @@ TrainResult run_to_end(const TrainConfig& config, std::unique_ptr<ProcessGroup> 
       build_run(config, std::move(group), device, found.path.value_or(""), observers, stop);
   if (run->group->is_first()) write_run_record(real_file_system(), *run);
   tell(observers, &Observer::on_start, summarize(*run));
+  run->group->barrier();  // ranks load and encode at different speeds
   const TrainResult result = Trainer(*run, observers, stop).train();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const RunEnd end = result.code == ExitCode::kDone ? RunEnd::kDone : RunEnd::kStopped;

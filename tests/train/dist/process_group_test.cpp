@@ -133,6 +133,26 @@ TEST(ProcessGroup, NamesTheRankThatIsLost) {
   EXPECT_THAT(errors[2], testing::StartsWith("rank 1 ("));
 }
 
+// Rank 0 saves for longer than peer_timeout.
+std::vector<std::string> run_with_a_slow_rank(const std::function<void(ProcessGroup&)>& meet) {
+  DistOptions options;
+  options.peer_timeout = 1;
+  return run_ranks(2, options, [&](ProcessGroup& group) {
+    if (group.is_first()) std::this_thread::sleep_for(std::chrono::seconds(4));
+    meet(group);
+  });
+}
+
+TEST(ProcessGroup, ABarrierWaitsForASlowRankThatLives) {
+  EXPECT_THAT(run_with_a_slow_rank([](ProcessGroup& group) { group.barrier(); }), testing::Each(""));
+}
+
+TEST(ProcessGroup, ASumDoesNotWaitForASlowRank) {
+  const std::vector<std::string> errors =
+      run_with_a_slow_rank([](ProcessGroup& group) { group.all_reduce_sum(torch::ones({3})); });
+  EXPECT_NE(errors[1], "");
+}
+
 TEST(ProcessGroup, NamesTheRankThatNeverCame) {
   DistOptions options;
   options.start_timeout = 1;
