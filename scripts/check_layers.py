@@ -35,9 +35,9 @@ TRAIN = {folder: sorted(MODEL) for folder in COMPONENTS}
 TRAIN["train/config"] = ["model/base", "train/run", "train/checkpoint", *COMPONENTS]
 TRAIN["train/portrait"] = ["model/base"]
 TRAIN["train/judge"] = sorted(MODEL) + ["train/portrait"]
-TRAIN["train/pretrain"] = sorted(TRAIN) + sorted(MODEL)
 TRAIN["train/checkpoint"] = sorted(MODEL) + ["train/data", "train/optim", "train/precision", "train/dist"]
 TRAIN["train/run"] = sorted(MODEL) + COMPONENTS + ["train/config", "train/checkpoint"]
+TRAIN["train/pretrain"] = sorted(TRAIN) + sorted(MODEL)
 APP = {
     "app": ["app", "app/commands", "app/cli", "model/base"],
     "app/cli": ["model/base", "train/config"],

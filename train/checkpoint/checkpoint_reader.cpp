@@ -113,4 +113,14 @@ void load_optimizer(const fs::path& checkpoint, const RunState& state, AdamW& op
   optimizer.refresh_weights();
 }
 
+void load_averages(const fs::path& checkpoint, const model::NamedTensors& averages) {
+  const torch::NoGradGuard no_grad;
+  try {
+    const model::SafetensorsFile file(checkpoint / kAveragesFile);
+    for (const auto& [name, tensor] : averages) copy_stored(file, name, tensor);
+  } catch (const WeightError& error) {
+    throw CheckpointError(error.problems());
+  }
+}
+
 }  // namespace sdtune::train

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/base/error.h"
+#include "model/weights/safetensors_writer.h"
 #include "train/checkpoint/run_state.h"
 #include "train/optim/adamw.h"
 
@@ -31,5 +32,9 @@ RunState read_run_state(const std::filesystem::path& checkpoint);
 // Masters and moments by parameter name, the number of updates, and the weights from the masters. Throws
 // CheckpointError for a tensor that is missing or of another shape; the optimizer is then partly loaded.
 void load_optimizer(const std::filesystem::path& checkpoint, const RunState& state, AdamW& optimizer);
+
+// The averages that were written with it into `averages`, by name. Throws CheckpointError for one that is missing or of
+// another shape.
+void load_averages(const std::filesystem::path& checkpoint, const model::NamedTensors& averages);
 
 }  // namespace sdtune::train

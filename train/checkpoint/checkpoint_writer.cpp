@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "model/base/manifest.h"
-#include "model/weights/safetensors_writer.h"
 #include "train/checkpoint/checkpoint_folder.h"
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/checkpoint/hashing_file_system.h"
@@ -17,7 +16,7 @@ namespace fs = std::filesystem;
 CheckpointWriter::CheckpointWriter(FileSystem& files, fs::path checkpoints, std::optional<std::int64_t> limit)
     : files_(files), checkpoints_(std::move(checkpoints)), limit_(limit) {}
 
-fs::path CheckpointWriter::write(const AdamW& optimizer, const RunState& state) {
+fs::path CheckpointWriter::write(const AdamW& optimizer, const RunState& state, const model::NamedTensors& averages) {
   const fs::path final_path = checkpoint_path(checkpoints_, state.step);
   if (fs::exists(final_path)) {
     if (checkpoint_faults(final_path).empty()) return final_path;
@@ -26,7 +25,7 @@ fs::path CheckpointWriter::write(const AdamW& optimizer, const RunState& state) 
   const fs::path temporary = temporary_path(final_path);
   if (fs::exists(temporary)) files_.remove_tree(temporary);
   files_.create_directories(temporary);
-  write_files(temporary, optimizer, state);
+  write_files(temporary, optimizer, state, averages);
   files_.sync_directory(temporary);
   files_.rename(temporary, final_path);
   files_.sync_directory(checkpoints_);
@@ -36,7 +35,8 @@ fs::path CheckpointWriter::write(const AdamW& optimizer, const RunState& state) 
   return final_path;
 }
 
-void CheckpointWriter::write_files(const fs::path& folder, const AdamW& optimizer, const RunState& state) {
+void CheckpointWriter::write_files(const fs::path& folder, const AdamW& optimizer, const RunState& state,
+                                   const model::NamedTensors& averages) {
   HashingFileSystem hashing(files_, folder);
   model::NamedTensors weights;
   model::NamedTensors moments;
@@ -49,6 +49,7 @@ void CheckpointWriter::write_files(const fs::path& folder, const AdamW& optimize
   }
   model::write_safetensors(hashing, folder / kWeightsFile, std::move(weights));
   model::write_safetensors(hashing, folder / kOptimizerFile, std::move(moments));
+  if (!averages.empty()) model::write_safetensors(hashing, folder / kAveragesFile, averages);
   write_file_atomically(hashing, folder / kStateFile, state.to_json().dump(2) + "\n");
   hashing.manifest().write(files_, folder);
 }

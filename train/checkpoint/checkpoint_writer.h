@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "model/base/file_system.h"
+#include "model/weights/safetensors_writer.h"
 #include "train/checkpoint/run_state.h"
 #include "train/optim/adamw.h"
 
@@ -18,11 +19,13 @@ class CheckpointWriter {
 
   // Writes step-<state.step>: masters, moments and state into a .tmp folder, each synced, then the manifest, then the
   // rename; reads it back against the manifest, and only then removes older ones. A valid checkpoint of that step is
-  // left as it is. Returns its path. Throws StorageError; the checkpoints from before are then untouched.
-  std::filesystem::path write(const AdamW& optimizer, const RunState& state);
+  // left as it is. `averages` are written beside them where there are any. Returns its path. Throws StorageError; the
+  // checkpoints from before are then untouched.
+  std::filesystem::path write(const AdamW& optimizer, const RunState& state, const model::NamedTensors& averages = {});
 
  private:
-  void write_files(const std::filesystem::path& folder, const AdamW& optimizer, const RunState& state);
+  void write_files(const std::filesystem::path& folder, const AdamW& optimizer, const RunState& state,
+                   const model::NamedTensors& averages);
 
   FileSystem& files_;
   std::filesystem::path checkpoints_;

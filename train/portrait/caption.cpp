@@ -15,7 +15,8 @@ constexpr std::uint32_t kCaptionDraws = 0x776f7264;  // "word"
 // Draws in order; a caption's draws belong to it alone.
 class Words {
  public:
-  explicit Words(std::uint64_t seed) : seed_(seed) {}
+  // complete: nothing is left out.
+  Words(std::uint64_t seed, bool complete) : seed_(seed), complete_(complete) {}
   std::uint32_t below(std::uint32_t count) {
     const std::uint32_t word = philox4x32({{next_++, kCaptionDraws, 0, 0}}, static_cast<std::uint32_t>(seed_),
                                           static_cast<std::uint32_t>(seed_ >> 32))
@@ -23,12 +24,14 @@ class Words {
     return static_cast<std::uint32_t>((static_cast<std::uint64_t>(word) * count) >> 32);
   }
   bool chance(std::uint32_t percent) { return below(100) < percent; }
+  bool leave_out(std::uint32_t percent) { return chance(percent) && !complete_; }
   std::string pick(std::initializer_list<std::string_view> choices) {
     return std::string(choices.begin()[below(static_cast<std::uint32_t>(choices.size()))]);
   }
 
  private:
   std::uint64_t seed_;
+  bool complete_;
   std::uint32_t next_ = 0;
 };
 
@@ -92,7 +95,7 @@ std::string hat_words(Words& words, const Context& now) {
       noun = words.pick({"wide-brimmed hat", "sun hat"});
       break;
   }
-  if (words.chance(30)) noun = "hat";
+  if (words.leave_out(30)) noun = "hat";
   return with_article(name_of(kColorNames, now.hat_color) + " " + noun);
 }
 
@@ -101,9 +104,9 @@ std::string glasses_words(Words& words, const Context& now) {
     case Glasses::kNone:
       return {};
     case Glasses::kRound:
-      return words.chance(30) ? "glasses" : "round glasses";
+      return words.leave_out(30) ? "glasses" : "round glasses";
     case Glasses::kSquare:
-      return words.chance(30) ? "glasses" : "square glasses";
+      return words.leave_out(30) ? "glasses" : "square glasses";
     case Glasses::kSunglasses:
       return words.pick({"sunglasses", "dark sunglasses"});
   }
@@ -158,7 +161,7 @@ std::string hair_words(Words& words, const Identity& who) {
     case HairStyle::kQuiff:
       return "a " + color + "quiff";
     default:
-      return (words.chance(40) ? std::string() : name_of(kHairStyleNames, who.hair_style) + " ") + color + "hair";
+      return (words.leave_out(40) ? std::string() : name_of(kHairStyleNames, who.hair_style) + " ") + color + "hair";
   }
 }
 
@@ -183,14 +186,11 @@ void shuffle(Words& words, std::vector<std::string>& parts) {
 
 // Keeps what has words, each left out with the given chance.
 void add(Words& words, std::vector<std::string>& parts, std::string text, std::uint32_t drop_percent) {
-  const bool dropped = words.chance(drop_percent);
+  const bool dropped = words.leave_out(drop_percent);
   if (!text.empty() && !dropped) parts.push_back(std::move(text));
 }
 
-}  // namespace
-
-std::string caption(const Identity& who, const Context& now, std::uint64_t caption_seed) {
-  Words words(caption_seed);
+std::string compose(const Identity& who, const Context& now, Words words) {
   const std::string start = opening(words, now.style);
   std::vector<std::string> has, wears, phrases;
   add(words, has, hair_words(words, who), 40);
@@ -208,6 +208,16 @@ std::string caption(const Identity& who, const Context& now, std::uint64_t capti
   std::string text = start;
   for (const std::string& phrase : phrases) text += (words.chance(50) ? ", " : " ") + phrase;
   return text;
+}
+
+}  // namespace
+
+std::string caption(const Identity& who, const Context& now, std::uint64_t caption_seed) {
+  return compose(who, now, Words(caption_seed, /*complete=*/false));
+}
+
+std::string full_caption(const Identity& who, const Context& now, std::uint64_t caption_seed) {
+  return compose(who, now, Words(caption_seed, /*complete=*/true));
 }
 
 }  // namespace sdtune::train::portrait

@@ -12,4 +12,7 @@ namespace sdtune::train::portrait {
 // A caption of this picture; the same seed gives the same words. The class word is always "person".
 std::string caption(const Identity& who, const Context& now, std::uint64_t caption_seed);
 
+// The same with nothing left out: every attribute that has words, by a word of its own.
+std::string full_caption(const Identity& who, const Context& now, std::uint64_t caption_seed);
+
 }  // namespace sdtune::train::portrait

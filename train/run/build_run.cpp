@@ -1,12 +1,11 @@
 #include "train/run/build_run.h"
 
-#include <ATen/core/grad_mode.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "model/core/device.h"
 #include "train/checkpoint/checkpoint_reader.h"
+#include "train/precision/compute_weight.h"
 #include "train/run/prepare_data.h"
 #include "train/run/run_identity.h"
 #include "train/run/trained_modules.h"
@@ -66,23 +65,15 @@ void build_plan(Run& run) {
   resolve_steps(run, shape.effective());
 }
 
-void convert_weights(const torch::Tensor& weight, torch::Dtype dtype, torch::MemoryFormat convolutions) {
-  const torch::NoGradGuard no_grad;
-  const bool is_convolution = weight.dim() == 4;
-  torch::Tensor parameter = weight;
-  parameter.set_data(is_convolution ? weight.detach().to(dtype).contiguous(convolutions) : weight.detach().to(dtype));
-}
-
 // Masters start from the float32 weights, and only then do the modules get the compute dtype.
 void build_optimizer(Run& run) {
   const std::vector<ModuleParameter> trained = trained_parameters(run.bundle, run.trains_text());
-  const torch::MemoryFormat convolutions = model::fast_memory_format(run.device, run.dtype);
   std::vector<TrainedParameter> parameters;
   for (const ModuleParameter& parameter : trained) {
     const torch::Tensor start = run.dtype == torch::kFloat32 ? torch::Tensor() : parameter.weight.detach();
     parameters.push_back({parameter.name, parameter.weight, torch::Tensor(), start, parameter.rate_group});
   }
-  for (const torch::Tensor& weight : run.bundle.unet->parameters()) convert_weights(weight, run.dtype, convolutions);
+  for (const torch::Tensor& weight : run.bundle.unet->parameters()) to_compute_dtype(weight, run.dtype, run.device);
   run.bundle.text_encoder->to(run.dtype);
   if (run.bundle.is_xl()) run.bundle.text_encoder_2->to(run.dtype);
   freeze_all_but(run.bundle, trained);

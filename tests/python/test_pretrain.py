@@ -1,0 +1,62 @@
+"""`sdtune pretrain` on its smallest design: the loss falls, a broken run ends in the same bytes, diffusers loads it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from diffusers import StableDiffusionPipeline
+from program import run
+
+NANO = ["--design", "nano", "--num-pictures", "256", "--vae-steps", "60", "--vae-batch-size", "8", "--base-steps", "80",
+        "--base-batch-size", "8", "--checkpointing-steps", "50", "--device", "cpu", "--stage", "base"]
+
+
+def pretrain(folder: Path, *more: str) -> None:
+    """Runs the command to its end or to its clock's."""
+    done = run(["pretrain", "--output", str(folder), *NANO, *more])
+    assert done.returncode == 0, done.stderr
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Every file below, by its name."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pretrain") / "nano"
+    pretrain(folder)
+    return folder
+
+
+def losses(folder: Path, stage: str) -> list[float]:
+    return [json.loads(line)["loss"] for line in (folder / stage / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_the_losses_fall(trained: Path) -> None:
+    vae, base = losses(trained, "vae"), losses(trained, "base")
+    assert vae[-1] < 0.8 * vae[0]
+    assert base[-1] < base[0]
+
+
+def test_a_run_that_the_clock_broke_ends_in_the_same_bytes(trained: Path, tmp_path: Path) -> None:
+    for _ in range(3):
+        pretrain(tmp_path / "broken", "--minutes", "0.02")
+    pretrain(tmp_path / "broken")
+    assert files_of(tmp_path / "broken" / "model") == files_of(trained / "model")
+
+
+def test_diffusers_loads_and_draws(trained: Path) -> None:
+    pipeline = StableDiffusionPipeline.from_pretrained(trained / "model", dtype=torch.float32, safety_checker=None)
+    images = pipeline("a photo of a person", num_inference_steps=2, output_type="np").images
+    assert images.shape == (1, 64, 64, 3) and np.isfinite(images).all()
+    assert pipeline.scheduler.config.prediction_type == "v_prediction"
+
+
+def test_a_folder_of_another_run_is_refused(trained: Path) -> None:
+    done = run(["pretrain", "--output", str(trained), *NANO, "--seed", "5"])
+    assert done.returncode == 2 and "seed" in done.stderr, done.stderr

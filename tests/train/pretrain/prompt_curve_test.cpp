@@ -1,0 +1,38 @@
+#include "train/pretrain/prompt_curve.h"
+
+#include <gtest/gtest.h>
+
+namespace sdtune::train::pretrain {
+namespace {
+
+std::vector<portrait::Portrait> people(std::uint64_t count) {
+  std::vector<portrait::Portrait> list;
+  for (std::uint64_t seed = 0; seed < count; ++seed) list.push_back(portrait::draw_portrait({seed, seed}));
+  return list;
+}
+
+// A reading that is certain of what `shown` says, shifted by `shift` classes.
+judge::Reading reading_of(const std::vector<portrait::Portrait>& shown, std::int64_t shift) {
+  judge::Reading reading;
+  reading.probabilities = torch::zeros({static_cast<std::int64_t>(shown.size()), judge::column_count()});
+  for (std::size_t h = 0; h < judge::kHeadCount; ++h) {
+    const auto head = static_cast<judge::Head>(h);
+    const auto classes = static_cast<std::int64_t>(judge::head_info(head).classes.size());
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      const std::int64_t column = (judge::visible_class(head, shown[i]).value_or(0) + shift) % classes;
+      reading.probabilities[static_cast<std::int64_t>(i)][judge::first_column(head) + column] = 1;
+    }
+  }
+  return reading;
+}
+
+TEST(PromptAccuracy, IsOneWhenTheJudgeReadsWhatWasAskedAndZeroWhenNot) {
+  const std::vector<portrait::Portrait> prompted = people(40);
+  const PromptAccuracy right = prompt_accuracy(prompted, reading_of(prompted, 0));
+  EXPECT_DOUBLE_EQ(right.mean, 1.0);
+  EXPECT_EQ(right.by_head.size(), 12u);  // those that captions have words for
+  EXPECT_DOUBLE_EQ(prompt_accuracy(prompted, reading_of(prompted, 1)).mean, 0.0);
+}
+
+}  // namespace
+}  // namespace sdtune::train::pretrain

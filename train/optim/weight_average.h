@@ -1,0 +1,48 @@
+// An exponential moving average of the weights (Polyak & Juditsky 1992; as used by Ho et al., "Denoising diffusion
+// probabilistic models", 2020): what is drawn with and exported, because it is better than any single step's weights.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/optim/adamw.h"
+
+namespace sdtune::train {
+
+class WeightAverage {
+ public:
+  // Starts from the masters as they are.
+  WeightAverage(const AdamW& optimizer, double decay);
+
+  // After update `updates` (counted from 1). The decay warms up as (1 + n) / (10 + n), so that early averages forget
+  // the initial values quickly.
+  void update(std::int64_t updates);
+
+  // The averages by parameter name: float32, in the order of the optimizer's parameters.
+  const std::vector<std::pair<std::string, torch::Tensor>>& values() const { return values_; }
+
+ private:
+  const AdamW& optimizer_;
+  double decay_;
+  std::vector<std::pair<std::string, torch::Tensor>> values_;
+  std::vector<torch::Tensor> averages_, masters_;
+};
+
+// While one lives, the trained weights are their averages.
+class AveragedWeights {
+ public:
+  AveragedWeights(AdamW& optimizer, const WeightAverage& average);
+  ~AveragedWeights();  // the masters again
+  AveragedWeights(const AveragedWeights&) = delete;
+  AveragedWeights& operator=(const AveragedWeights&) = delete;
+
+ private:
+  AdamW& optimizer_;
+  std::vector<torch::Tensor> kept_;  // float32 weights, which are their own masters
+};
+
+}  // namespace sdtune::train

@@ -1,0 +1,70 @@
+// The training pictures of the portrait base: drawn once by a thread of the pool's own while training already goes on,
+// kept on disk in shards. A pool is a function of its options, so it can be thrown away and drawn again.
+#pragma once
+
+#include <torch/types.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "model/base/file_system.h"
+#include "model/base/mapped_file.h"
+#include "train/portrait/portrait_batch.h"
+
+namespace sdtune::train::pretrain {
+
+struct PoolOptions {
+  std::filesystem::path folder;
+  std::int64_t size = 64;  // px
+  std::int64_t count = 0;  // pictures
+  std::int64_t views = 4;  // pictures a person
+  int threads = 1;         // that draw
+};
+
+class PicturePool {
+ public:
+  static constexpr std::int64_t kShard = 2048;  // pictures a file
+
+  // Takes over the shards in the folder and starts drawing the others. Throws ConfigError naming the folder when its
+  // pictures are of another size or were drawn by another renderer.
+  PicturePool(FileSystem& files, PoolOptions options);
+  ~PicturePool();  // leaves off drawing after the picture at hand
+  PicturePool(const PicturePool&) = delete;
+  PicturePool& operator=(const PicturePool&) = delete;
+
+  std::int64_t count() const { return options_.count; }
+  std::int64_t views() const { return options_.views; }
+  std::int64_t size() const { return options_.size; }
+
+  // Who and what picture `index` shows, with its caption.
+  portrait::Portrait portrait(std::int64_t index) const;
+  // [B, 3, S, S] float32 in [-1, 1] on the CPU. Waits until they are drawn; throws what drawing threw (StorageError).
+  torch::Tensor pictures(const std::vector<std::int64_t>& indices);
+
+ private:
+  std::int64_t shards() const { return (options_.count + kShard - 1) / kShard; }
+  std::int64_t pictures_in(std::int64_t shard) const;
+  std::filesystem::path shard_path(std::int64_t shard) const;
+  void check_folder();
+  void draw_shards();
+  bool draw_shard(std::int64_t shard);  // false: asked to stop
+  void publish(std::int64_t shard);
+  const std::byte* wait_for(std::int64_t shard);
+
+  FileSystem& files_;
+  PoolOptions options_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<MappedFile>> ready_;  // by shard; null until drawn
+  std::exception_ptr failure_;
+  bool stop_ = false;
+  std::thread drawing_;
+};
+
+}  // namespace sdtune::train::pretrain

@@ -1,0 +1,197 @@
+#include "train/pretrain/pretrain.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "model/base/byte_pair_learner.h"
+#include "model/core/device.h"
+#include "train/judge/judge_file.h"
+#include "train/judge/judge_measurement.h"
+#include "train/pretrain/base_design.h"
+#include "train/pretrain/base_stage.h"
+#include "train/pretrain/export_base.h"
+#include "train/pretrain/initial_weights.h"
+#include "train/pretrain/judge_stage.h"
+#include "train/pretrain/latent_pool.h"
+#include "train/pretrain/picture_pool.h"
+#include "train/pretrain/prompt_curve.h"
+#include "train/pretrain/vae_stage.h"
+
+namespace sdtune::train::pretrain {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kTokenizerTexts = 20000;
+constexpr std::int64_t kWarmupSteps = 300;
+constexpr std::int64_t kCurvePictures = 128;
+constexpr std::uint64_t kJudgeWeights = 3;  // stream of initial weights, after the base's three parts
+
+torch::Dtype compute_dtype(const PretrainOptions& options, torch::Device device) {
+  if (options.mixed_precision == "auto") return device.is_cuda() ? torch::kBFloat16 : torch::kFloat32;
+  return model::parse_dtype(options.mixed_precision, "mixed_precision");
+}
+
+PoolOptions pool_options(const PretrainOptions& options, const BaseDesign& design) {
+  const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+  PoolOptions pool;
+  pool.folder = fs::path(options.output) / "pictures";
+  pool.size = design.picture_size;
+  pool.count = options.num_pictures;
+  pool.threads = static_cast<int>(options.render_threads > 0 ? options.render_threads : cores);
+  return pool;
+}
+
+// The words of the captions decide the vocabulary; the same pool gives the same one.
+ClipTokenizer learn_words(const PicturePool& pool, const BaseDesign& design) {
+  std::vector<std::string> texts;
+  for (std::int64_t i = 0; i < kTokenizerTexts; ++i) texts.push_back(pool.portrait(i).caption);
+  return learn_tokenizer(texts, design.vocabulary);
+}
+
+class Pretraining {
+ public:
+  Pretraining(const PretrainOptions& options, const PretrainObserver& observer, const StopFlag& stop)
+      : options_(options),
+        observer_(observer),
+        design_(BaseDesign::named(options.design)),
+        device_(model::parse_device(options.device, "device")),
+        dtype_(compute_dtype(options, device_)),
+        pool_(real_file_system(), pool_options(options, design_)),
+        bundle_(new_base(design_, learn_words(pool_, design_), static_cast<std::uint64_t>(options.seed))) {
+    limits_.stop = &stop;
+    if (options.minutes) {
+      const std::chrono::duration<double, std::ratio<60>> allowed(*options.minutes);
+      limits_.deadline =
+          std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(allowed);
+    }
+    bundle_.to(torch::kFloat32, device_);
+  }
+
+  PretrainResult run() {
+    const StageEnd vae = train_vae();
+    if (vae != StageEnd::kFinished || options_.stage == "vae") return {vae, {}};
+    if (options_.stage != "base") {
+      const StageEnd judge = train_judge();
+      if (judge != StageEnd::kFinished || options_.stage == "judge") return {judge, {}};
+    }
+    return train_base();
+  }
+
+ private:
+  StagePlan plan(const std::string& name, const StageOptions& stage) const {
+    StagePlan plan;
+    plan.folder = fs::path(options_.output) / name;
+    plan.total_steps = stage.steps;
+    plan.warmup_steps = kWarmupSteps;
+    plan.checkpoint_steps = options_.checkpointing_steps;
+    plan.optim.learning_rate = stage.learning_rate;
+    plan.optim.adam_beta2 = 0.98;
+    plan.device = device_;
+    plan.dtype = dtype_;
+    plan.identity.settings = {{"design", options_.design},
+                              {"seed", std::to_string(options_.seed)},
+                              {"num_pictures", std::to_string(options_.num_pictures)},
+                              {name + "_batch_size", std::to_string(stage.batch_size)},
+                              {name + "_learning_rate", std::to_string(stage.learning_rate)}};
+    return plan;
+  }
+
+  StageEnd train_vae() {
+    VaeStage stage(bundle_.vae, pool_, static_cast<std::uint64_t>(options_.seed), options_.vae.batch_size);
+    StageLoop loop(stage, plan("vae", options_.vae), observer_.on_progress);
+    const StageEnd end = loop.run(limits_);
+    loop.settle();
+    for (torch::Tensor weight : bundle_.vae->parameters()) weight.set_requires_grad(false);
+    return end;
+  }
+
+  // What the VAE makes of pictures: the judge must read those too.
+  torch::Tensor reconstruct(const torch::Tensor& pictures) {
+    const torch::NoGradGuard no_grad;
+    return bundle_.vae->decode(bundle_.vae->encode(pictures.to(torch::kFloat32)).mean);
+  }
+
+  StageEnd train_judge() {
+    const fs::path folder = fs::path(options_.output) / "judge";
+    judge::JudgeNetwork network;
+    draw_initial_weights(*network, static_cast<std::uint64_t>(options_.seed), kJudgeWeights);
+    network->to(device_);
+    JudgeStage stage(pool_, network, static_cast<std::uint64_t>(options_.seed),
+                     [this](const torch::Tensor& pictures) { return reconstruct(pictures); });
+    StageLoop loop(stage, plan("judge", options_.judge), observer_.on_progress);
+    const bool had_finished = loop.step() == options_.judge.steps && fs::exists(folder / "model" / "judge.json");
+    const StageEnd end = loop.run(limits_);
+    loop.settle();
+    network->eval();
+    if (end == StageEnd::kFinished && !had_finished) measure_judge(network, folder / "model");
+    return end;
+  }
+
+  void measure_judge(judge::JudgeNetwork& network, const fs::path& folder) {
+    judge::Judge unmeasured(network, {});
+    judge::save_judge(real_file_system(), folder, network,
+                      judge::measure_judge(unmeasured, judge::MeasurementOptions{}));
+  }
+
+  PretrainResult train_base() {
+    LatentPool latents(real_file_system(), fs::path(options_.output) / "latents", bundle_.vae, pool_);
+    bundle_.vae = with_scaling_factor(bundle_.vae, latents.scaling_factor());
+    BaseStageOptions stage_options;
+    stage_options.seed = static_cast<std::uint64_t>(options_.seed);
+    stage_options.batch_size = options_.base.batch_size;
+    stage_options.objective.snr_gamma = options_.snr_gamma;
+    BaseStage stage(bundle_, pool_, latents, stage_options);
+    StagePlan base = plan("base", options_.base);
+    base.average_decay = options_.base_average_decay;
+    base.examine_steps = options_.examine_steps;
+    StageLoop loop(stage, base, observer_.on_progress);
+    std::optional<judge::Judge> judge = find_judge();
+    std::optional<PromptCurve> curve;
+    if (judge) curve.emplace(bundle_, *judge, base.folder, kCurvePictures);
+    if (curve) loop.on_examine([&](std::int64_t step) { tell_accuracy(step, curve->examine(step)); });
+    PretrainResult result;
+    result.end = loop.run(limits_);
+    loop.settle();
+    result.model_path = fs::path(options_.output) / "model";
+    export_base(real_file_system(), bundle_, result.model_path);
+    return result;
+  }
+
+  // Without one the base is trained all the same, only not watched.
+  std::optional<judge::Judge> find_judge() const {
+    const fs::path folder = fs::path(options_.output) / "judge" / "model";
+    if (fs::exists(folder / "judge.json")) return judge::Judge::load(folder, device_);
+    if (observer_.on_line) observer_.on_line("no judge in " + folder.string() + ": no curve of prompt accuracy");
+    return std::nullopt;
+  }
+
+  void tell_accuracy(std::int64_t step, const PromptAccuracy& accuracy) const {
+    if (!observer_.on_line) return;
+    const auto percent = std::to_string(static_cast<int>(accuracy.mean * 100.0 + 0.5));
+    observer_.on_line("base step " + std::to_string(step) + ": the judge reads back " + percent +
+                      " % of what was asked");
+  }
+
+  const PretrainOptions& options_;
+  const PretrainObserver& observer_;
+  BaseDesign design_;
+  torch::Device device_;
+  torch::Dtype dtype_;
+  PicturePool pool_;
+  model::ModelBundle bundle_;
+  StageLimits limits_;
+};
+
+}  // namespace
+
+PretrainResult pretrain(const PretrainOptions& options, const PretrainObserver& observer, const StopFlag& stop) {
+  return Pretraining(options, observer, stop).run();
+}
+
+}  // namespace sdtune::train::pretrain

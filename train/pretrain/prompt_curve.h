@@ -1,0 +1,42 @@
+// How well the base draws what it is told, as training goes on: the judge reads back what full captions of unseen
+// people asked for.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/pipeline/bundle.h"
+#include "train/judge/judge.h"
+
+namespace sdtune::train::pretrain {
+
+struct PromptAccuracy {
+  std::int64_t pictures = 0;
+  std::map<std::string, double> by_head;  // share of prompted attributes that the judge reads back, by head
+  double mean = 0;                        // of the heads
+};
+
+// One drawn picture a portrait. Attributes that a caption has no words for (neutral faces, marks) are not asked.
+PromptAccuracy prompt_accuracy(const std::vector<portrait::Portrait>& prompted, const judge::Reading& reading);
+
+class PromptCurve {
+ public:
+  // Appends to curve.jsonl in `folder`. `pictures` unseen people are prompted, the same ones each time.
+  PromptCurve(model::ModelBundle& bundle, judge::Judge& judge, std::filesystem::path folder, std::int64_t pictures);
+
+  // Draws, judges, and appends a line: step, pictures, mean, and a share for each head.
+  PromptAccuracy examine(std::int64_t step);
+
+ private:
+  model::ModelBundle& bundle_;
+  judge::Judge& judge_;
+  std::filesystem::path folder_;
+  std::vector<portrait::Portrait> prompted_;
+};
+
+}  // namespace sdtune::train::pretrain
