@@ -23,13 +23,22 @@ FieldInfo number_field(std::string name, std::string help, std::string unit, dou
 void add_picture_fields(SampleOptions& options, FieldList& list) {
   FieldInfo steps = number_field("steps", "Sampling steps.", "steps", 1, 1000);
   steps.aliases = {"num_inference_steps"};
-  FieldInfo images = number_field("num_images", "Pictures to draw; picture i (from 0) uses seed + i.", "", 1, 100000);
+  FieldInfo images =
+      number_field("num_images", "Pictures of each prompt; picture i (from 0) uses seed + i.", "", 1, 100000);
   images.aliases = {"num_images_per_prompt"};
   FieldInfo sampler =
       text_field("sampler", "How the noise is taken away; none: as the model's folder says.", "Picture", "NAME");
   sampler.choices = sampler_names();
   constexpr double kLargestSize = 4096;
   list.push_back({text_field("prompt", "What to draw.", "Picture", "TEXT"), &options.prompt});
+  list.push_back({text_field("prompts", "Prompts from a YAML list or a text file, one a line; portraits is installed.",
+                             "Picture", "FILE"),
+                  &options.prompts});
+  list.push_back({text_field("trigger",
+                             "What {trigger} in a prompt stands for; empty: the words that the model was trained to "
+                             "draw, for a base \"a person\".",
+                             "Picture", "TEXT"),
+                  &options.trigger});
   list.push_back({text_field("negative_prompt", "What the picture should not show.", "Picture", "TEXT"),
                   &options.negative_prompt});
   list.push_back({std::move(images), &options.num_images});

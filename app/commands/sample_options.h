@@ -12,6 +12,8 @@ namespace sdtune::app {
 struct SampleOptions {
   std::string config;  // a YAML file with these options
   std::string prompt;
+  std::string prompts;  // a file of prompts, instead of one
+  std::string trigger;  // what {trigger} stands for; empty: what the model was trained to draw
   std::optional<std::string> negative_prompt;
   std::int64_t num_images = 1;
   std::int64_t steps = 30;

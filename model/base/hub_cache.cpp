@@ -8,11 +8,14 @@
 
 #include "model/base/error.h"
 #include "model/base/file_system.h"
+#include "model/base/share_folder.h"
 
 namespace sdtune {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kEmbeddedBase = "portrait-64";
 
 std::optional<std::string> environment(const char* name) {
   const char* value = std::getenv(name);
@@ -30,6 +33,13 @@ bool is_hub_id(const std::string& name) {
          std::all_of(name.begin(), name.end(), [](unsigned char c) {
            return std::isalnum(c) != 0 || std::string_view("-_./").find(static_cast<char>(c)) != std::string_view::npos;
          });
+}
+
+fs::path find_embedded_base() {
+  const fs::path folder = find_shared_file(fs::path("models") / kEmbeddedBase);
+  if (!folder.empty()) return folder;
+  throw WeightError(kEmbeddedBase, "the embedded base is not in this installation (looked for share/sdtune/models)",
+                    "give a Stable Diffusion folder instead: --base DIR; docs/weights.md says where to get one");
 }
 
 std::optional<fs::path> snapshot_of(const fs::path& repository) {
@@ -80,6 +90,7 @@ fs::path find_model_folder(const std::string& name) {
   if (fs::is_directory(name, error)) return name;
   if (fs::exists(name, error))
     throw WeightError(name, "is a file; a diffusers folder (with model_index.json) is needed");
+  if (name == kEmbeddedBase) return find_embedded_base();
   if (!is_hub_id(name))
     throw WeightError(name, "there is no such folder", "give a diffusers folder, or a hub id such as org/name");
   std::string folder = "models--" + name;

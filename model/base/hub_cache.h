@@ -9,9 +9,9 @@ namespace sdtune {
 // HF_HUB_CACHE, else HF_HOME/hub, else huggingface/hub under XDG_CACHE_HOME or ~/.cache.
 std::filesystem::path hub_cache_folder();
 
-// `name` itself when it is a folder; the cached snapshot (refs/main, else the newest) when it has the form org/name.
-// Throws WeightError with the command that fetches it as a hint when it is neither, and when a file of the snapshot is
-// a link that leaves the cache.
+// `name` itself when it is a folder; the installed base for portrait-64; the cached snapshot (refs/main, else the
+// newest) when it has the form org/name. Throws WeightError with the command that fetches it as a hint when it is
+// neither, and when a file of the snapshot is a link that leaves the cache.
 std::filesystem::path find_model_folder(const std::string& name);
 
 }  // namespace sdtune

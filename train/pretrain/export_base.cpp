@@ -1,5 +1,7 @@
 #include "train/pretrain/export_base.h"
 
+#include "model/base/model_note.h"
+
 namespace sdtune::train::pretrain {
 namespace {
 
@@ -31,6 +33,7 @@ model::AutoencoderKL with_scaling_factor(const model::AutoencoderKL& vae, double
 void export_base(FileSystem& files, const model::ModelBundle& bundle, const std::filesystem::path& folder) {
   model::save_bundle(files, bundle, folder, torch::kFloat16);
   write_file_atomically(files, folder / "sdtune_defaults.yaml", kDefaults);
+  write_model_note(files, {.trigger = "", .rendered_people = true}, folder);
 }
 
 }  // namespace sdtune::train::pretrain

@@ -94,7 +94,7 @@ std::optional<model::ModelSurvey> check_base(const TrainConfig& config, const st
                                              std::vector<Problem>& problems) {
   if (config.run.base.empty()) {
     problems.push_back({"base", "is not given, and this installation has no embedded base",
-                        "name a diffusers folder or a hub id: --base DIR"});
+                        "name a Stable Diffusion folder: --base DIR; docs/weights.md says where to get one"});
     return {};
   }
   std::optional<model::ModelSurvey> survey;

@@ -2,11 +2,13 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <optional>
 #include <utility>
 
 #include "model/pipeline/prompt_encoding.h"
 #include "train/data/class_images.h"
 #include "train/run/draw_pictures.h"
+#include "train/run/rendered_base.h"
 #include "train/run/stop_request.h"
 
 namespace sdtune::train {
@@ -25,6 +27,8 @@ PhotoFolder scan(const Run& run, const std::vector<Observer*>& observers) {
   if (photos.photos.empty()) throw DataError(options.images, "none of its photos can be read");
   for (const Problem& problem : photos.bad) tell(observers, &Observer::on_warning, problem);
   for (const Problem& problem : photos.warnings) tell(observers, &Observer::on_warning, problem);
+  const std::optional<Problem> camera = camera_photo_warning(run.bundle.folder, photos.photos);
+  if (camera) tell(observers, &Observer::on_warning, *camera);
   return photos;
 }
 

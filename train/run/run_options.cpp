@@ -12,7 +12,10 @@ FieldInfo field(std::string name, std::string help, std::string group) {
 
 void add_run_fields(RunOptions& options, FieldList& list) {
   const std::string group = "Run";
-  FieldInfo base = field("base", "Model to start from: a diffusers folder, or a hub id in the local cache.", group);
+  FieldInfo base = field(
+      "base",
+      "Model to start from: a diffusers folder, or a hub id in the local cache; empty: portrait-64, the embedded base.",
+      group);
   base.aliases = {"pretrained_model_name_or_path"};
   base.placeholder = "DIR|ORG/NAME";
   FieldInfo output = field("output", "Run folder; empty: runs/<name of the photo folder>.", group);

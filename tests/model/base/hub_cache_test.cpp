@@ -100,6 +100,15 @@ TEST_F(HubCache, IgnoresARefThatPointsElsewhere) {
   EXPECT_EQ(find_model_folder("org/name").parent_path().filename(), "snapshots");
 }
 
+TEST_F(HubCache, KnowsTheEmbeddedBaseByItsName) {
+  Environment environment;
+  environment.set("SDTUNE_SHARE", scratch_.path().string());
+  EXPECT_THAT(refusal("portrait-64"), HasSubstr("portrait-64: the embedded base is not in this installation"));
+  EXPECT_THAT(refusal("portrait-64"), HasSubstr("docs/weights.md"));
+  scratch_.write("models/portrait-64/model_index.json", "{}");
+  EXPECT_EQ(find_model_folder("portrait-64"), scratch_.path() / "models" / "portrait-64");
+}
+
 TEST_F(HubCache, FollowsTheVariablesOfHuggingFace) {
   Environment environment;
   environment.set("HF_HUB_CACHE", "");

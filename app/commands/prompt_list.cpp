@@ -1,0 +1,77 @@
+#include "app/commands/prompt_list.h"
+
+#include <filesystem>
+#include <sstream>
+#include <system_error>
+
+#include "model/base/error.h"
+#include "model/base/file_system.h"
+#include "model/base/share_folder.h"
+#include "model/base/yaml.h"
+
+namespace sdtune::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
+constexpr const char* kFolder = "configs/prompts";
+
+fs::path find_file(const std::string& file) {
+  std::error_code status;
+  if (fs::is_regular_file(file, status)) return file;
+  if (fs::path(file).is_relative() && !file.empty()) {
+    for (const fs::path& name : {fs::path(file), fs::path(kFolder) / (file + ".yaml")}) {
+      const fs::path found = find_shared_file(name);
+      if (fs::is_regular_file(found, status)) return found;
+    }
+  }
+  throw ConfigError("--prompts", "there is no such file (got " + file + ")",
+                    "give a YAML list, a text file with a prompt a line, or portraits");
+}
+
+std::vector<std::string> prompts_of_yaml(const fs::path& path) {
+  const YamlValue list = read_yaml(path);
+  if (list.kind != YamlValue::Kind::kSequence) {
+    throw ConfigError(path.string(), "is not a list of prompts", "begin each line with '- '");
+  }
+  std::vector<std::string> prompts;
+  for (const YamlValue& item : list.items) {
+    if (item.kind != YamlValue::Kind::kScalar || item.text.empty()) {
+      throw ConfigError(path.string() + ":" + std::to_string(item.line), "is not a prompt",
+                        "put a text with colons or braces in quotes");
+    }
+    prompts.push_back(item.text);
+  }
+  return prompts;
+}
+
+std::vector<std::string> prompts_of_text(const fs::path& path) {
+  std::istringstream lines(read_file(path, kMaxFileBytes));
+  std::vector<std::string> prompts;
+  for (std::string line; std::getline(lines, line);) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (!line.empty() && line.front() != '#') prompts.push_back(line);
+  }
+  return prompts;
+}
+
+}  // namespace
+
+std::vector<std::string> read_prompts(const std::string& file) {
+  const fs::path path = find_file(file);
+  const bool is_yaml = path.extension() == ".yaml" || path.extension() == ".yml";
+  std::vector<std::string> prompts = is_yaml ? prompts_of_yaml(path) : prompts_of_text(path);
+  if (prompts.empty()) throw ConfigError(path.string(), "has no prompt");
+  return prompts;
+}
+
+std::string with_trigger(std::string prompt, const std::string& trigger) {
+  for (std::size_t at = prompt.find(kTriggerMark); at != std::string::npos;
+       at = prompt.find(kTriggerMark, at + trigger.size())) {
+    prompt.replace(at, kTriggerMark.size(), trigger);
+  }
+  return prompt;
+}
+
+}  // namespace sdtune::app

@@ -1,0 +1,20 @@
+// Texts inside PNG files, as write_png puts them there.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sdtune::model {
+
+// The value of the first tEXt chunk with this key before the pixels; nothing when there is none, or the bytes are no
+// PNG. Reads the structure alone: never throws for damaged files, which read_image refuses.
+std::optional<std::string> find_png_text(std::string_view bytes, std::string_view key);
+
+// Whether sdtune rendered or drew the picture of this file: a PNG whose text `Software` begins with "sdtune". Other
+// programs may drop texts when they save a picture again; such a copy counts as any other photo. False for a file that
+// is not there.
+bool is_made_by_sdtune(const std::filesystem::path& path);
+
+}  // namespace sdtune::model

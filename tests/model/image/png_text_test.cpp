@@ -1,0 +1,45 @@
+#include "model/image/png_text.h"
+
+#include <gtest/gtest.h>
+
+#include "model/image/png_write.h"
+#include "tests/support/scratch_folder.h"
+
+namespace sdtune::model {
+namespace {
+
+Image grey(std::int64_t side) {
+  return {side, side, std::vector<std::uint8_t>(static_cast<std::size_t>(3 * side * side), 99)};
+}
+
+TEST(PngText, FindsWhatWritePngWrote) {
+  const std::string png = encode_png(grey(4), {{"Software", "sdtune 1"}, {"Soft", "other"}, {"Empty", ""}});
+  EXPECT_EQ(find_png_text(png, "Software"), "sdtune 1");
+  EXPECT_EQ(find_png_text(png, "Soft"), "other");
+  EXPECT_EQ(find_png_text(png, "Empty"), "");
+  EXPECT_EQ(find_png_text(png, "Softwar"), std::nullopt);
+}
+
+TEST(PngText, FindsNothingInOtherBytes) {
+  const std::string png = encode_png(grey(4), {{"Software", "sdtune 1"}});
+  EXPECT_EQ(find_png_text("", "Software"), std::nullopt);
+  EXPECT_EQ(find_png_text("Software\0sdtune", "Software"), std::nullopt);
+  for (std::size_t size = 0; size < png.size(); ++size) {
+    const auto found = find_png_text(std::string_view(png).substr(0, size), "Software");
+    EXPECT_TRUE(!found || *found == "sdtune 1") << size;  // never part of it
+  }
+}
+
+TEST(PngText, TellsOurPicturesFromOthers) {
+  const test::ScratchFolder scratch;
+  const auto ours = scratch.write("ours.png", encode_png(grey(200), {{"Software", "sdtune 0.1.0"}}));
+  const auto theirs = scratch.write("theirs.png", encode_png(grey(8), {{"Software", "Camera sdtune"}}));
+  EXPECT_TRUE(is_made_by_sdtune(ours));
+  EXPECT_FALSE(is_made_by_sdtune(theirs));
+  EXPECT_FALSE(is_made_by_sdtune(scratch.write("plain.png", encode_png(grey(8)))));
+  EXPECT_FALSE(is_made_by_sdtune(scratch.write("photo.jpg", "\xFF\xD8\xFF\xE0 sdtune")));
+  EXPECT_FALSE(is_made_by_sdtune(scratch.path() / "absent.png"));
+}
+
+}  // namespace
+}  // namespace sdtune::model
