@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Builds the container image with Docker, or with buildah where no Docker engine runs, from what git has committed.
+#
+#   scripts/docker/build.sh [--base IMAGE] [--tag NAME] [--cuda] [-- OPTIONS OF THE ENGINE'S BUILD]
+#
+# buildah needs no engine and, with BUILDAH_ISOLATION=chroot (taken where runc and crun are missing), few privileges.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+base=debian:12 tag=sdtune cuda=OFF
+die() { printf 'build: error: %s\n' "$*" >&2; exit 2; }
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --base) base=${2:?--base: has no value}; shift 2 ;;
+    --tag) tag=${2:?--tag: has no value}; shift 2 ;;
+    --cuda) cuda=ON; shift ;;
+    --) shift; break ;;
+    *) die "$1: unknown option (allowed: --base, --tag, --cuda, --)" ;;
+  esac
+done
+
+context=$(mktemp -d)
+trap 'rm -rf "$context"' EXIT
+git archive HEAD | tar -x -C "$context"
+arguments=(--file scripts/docker/Dockerfile --tag "$tag" --build-arg "BASE=$base" --build-arg "CUDA=$cuda"
+           --build-arg "JOBS=${SDTUNE_JOBS:-$(nproc)}" "$@" .)
+cd "$context"
+if command -v docker >/dev/null && docker info >/dev/null 2>&1; then
+  docker build "${arguments[@]}"
+  size=$(docker image inspect --format '{{.Size}}' "$tag")
+elif command -v buildah >/dev/null; then
+  if [ -z "${BUILDAH_ISOLATION:-}" ] && ! command -v runc >/dev/null && ! command -v crun >/dev/null; then
+    export BUILDAH_ISOLATION=chroot
+  fi
+  buildah build "${arguments[@]}"
+  size=$(buildah inspect --type image --format '{{.Docker.Size}}' "$tag" 2>/dev/null || echo "")
+else
+  die "neither a running Docker engine nor buildah is here (install one: apt-get install buildah)"
+fi
+echo "build: made $tag${size:+, $((size / 1000000)) MB}"
