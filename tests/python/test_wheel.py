@@ -89,6 +89,7 @@ def test_it_carries_what_it_needs_and_nothing_of_this_machine(wheel: Path, tmp_p
     for name in ("sdtune/__init__.pyi", "sdtune/_native.pyi", "sdtune/py.typed"):
         assert (tmp_path / name).is_file()
     assert list(tmp_path.glob("sdtune-*.data/data/share/sdtune/configs/*.yaml"))
+    assert list(tmp_path.glob("sdtune-*.data/data/share/sdtune/configs/prompts/portraits.yaml"))
     print(f"wheel: {wheel.stat().st_size / 1e6:.1f} MB, {len(binaries)} binaries")
 
 
