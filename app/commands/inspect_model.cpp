@@ -4,6 +4,7 @@
 
 #include "app/commands/inspection.h"
 #include "model/base/error.h"
+#include "model/base/model_note.h"
 #include "model/pipeline/model_survey.h"
 #include "model/weights/tensor_source.h"
 #include "train/config/base_defaults.h"
@@ -95,6 +96,9 @@ Json inspect_model_folder(const std::filesystem::path& folder) {
   json["prediction_type"] = survey.prediction_type;
   json["scheduler"] = survey.scheduler_class;
   json["resolution"] = survey.resolution;
+  const ModelNote note = read_model_note(folder);
+  if (!note.trigger.empty()) json["trigger"] = note.trigger;
+  if (note.rendered_people) json["learnt_from"] = "rendered people";
   std::int64_t parameters = 0;
   Json parts = Json::object();
   for (const model::PartSurvey& part : survey.parts) {

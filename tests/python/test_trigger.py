@@ -48,6 +48,8 @@ def trained(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_result_knows_its_trigger_and_diffusers_loads_it(trained: Path) -> None:
     assert json.loads((trained / "sdtune.json").read_text()) == {"trigger": "sks person", "rendered_people": False}
+    inspected = json.loads(run(["inspect", str(trained), "--json"]).stdout)
+    assert inspected["trigger"] == "sks person" and inspected["problems"] == [] and "learnt_from" not in inspected
     pipeline = diffusers.StableDiffusionPipeline.from_pretrained(trained, safety_checker=None)
     assert pipeline.unet is not None
 
