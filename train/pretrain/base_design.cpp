@@ -67,7 +67,8 @@ Json scheduler_config() {
           {"beta_schedule", "scaled_linear"},
           {"prediction_type", "v_prediction"},
           {"algorithm_type", "dpmsolver++"},
-          {"solver_order", 2}};
+          {"solver_order", 2},
+          {"steps_offset", 1}};
 }
 
 }  // namespace

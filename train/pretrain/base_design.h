@@ -17,7 +17,7 @@ struct BaseDesign {
   std::int64_t text_hidden = 128;
   std::int64_t text_layers = 4;
   std::vector<std::int64_t> unet_channels = {64, 128, 192};  // a level each; transformers below the first
-  std::vector<std::int64_t> vae_channels = {24, 64, 128};
+  std::vector<std::int64_t> vae_channels = {24, 48, 96};
   std::int64_t latent_channels = 6;
 
   // Throws ConfigError naming --design.

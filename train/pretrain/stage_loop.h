@@ -25,7 +25,7 @@ struct StagePlan {
   double decay_share = 0.4;  // of total_steps, at their end, over which the rate falls to nothing
   double average_decay = 0.999;
   std::int64_t checkpoint_steps = 1000;
-  std::int64_t report_steps = 50;  // between two lines of metrics.jsonl
+  std::int64_t report_steps = 20;  // between two lines of metrics.jsonl
   std::int64_t examine_steps = 0;  // between two calls of on_examine; 0: none
   OptimOptions optim;              // learning_rate is the highest
   RunIdentity identity;            // what must be equal to go on from a checkpoint; not the number of steps
