@@ -38,13 +38,14 @@ TRAIN["train/judge"] = sorted(MODEL) + ["train/portrait"]
 TRAIN["train/checkpoint"] = sorted(MODEL) + ["train/data", "train/optim", "train/precision", "train/dist"]
 TRAIN["train/run"] = sorted(MODEL) + COMPONENTS + ["train/config", "train/checkpoint"]
 TRAIN["train/pretrain"] = sorted(TRAIN) + sorted(MODEL)
+TRAIN["train/evaluate"] = sorted(MODEL) + ["train/portrait", "train/judge", "train/data"]
 APP = {
     "app": ["app", "app/commands", "app/cli", "model/base"],
     "app/cli": ["model/base", "train/config"],
     "app/ui": ["model/base", "train/observe"],
-    "app/commands": ["app/cli", "app/ui", "train/portrait", "train/pretrain", "train/run", "train/config", "train/observe",
-                     "train/dist", "train/data",
-                     "train/checkpoint", "model/base", "model/core", "model/pipeline", "model/weights", "model/image", "model/schedule"],
+    "app/commands": ["app/cli", "app/ui", "train/portrait", "train/judge", "train/evaluate", "train/pretrain",
+                     "train/run", "train/config", "train/observe", "train/dist", "train/data", "train/checkpoint",
+                     "model/base", "model/core", "model/pipeline", "model/weights", "model/image", "model/schedule"],
 }
 PYTHON = {"python/src": sorted(MODEL) + sorted(TRAIN)}
 ALLOWED = {**MODEL, **TRAIN, **APP, **PYTHON}

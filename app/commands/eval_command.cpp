@@ -1,0 +1,172 @@
+// `sdtune eval`.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "app/cli/error_report.h"
+#include "app/commands/chosen_model.h"
+#include "app/commands/command.h"
+#include "app/commands/command_options.h"
+#include "app/commands/eval_options.h"
+#include "app/ui/progress_line.h"
+#include "model/base/hub_cache.h"
+#include "model/base/model_note.h"
+#include "model/base/share_folder.h"
+#include "model/core/device.h"
+#include "model/image/png_write.h"
+#include "model/pipeline/bundle.h"
+#include "train/evaluate/eval_prompts.h"
+#include "train/evaluate/model_pictures.h"
+#include "train/evaluate/report.h"
+#include "train/portrait/portrait_set.h"
+
+namespace sdtune::app {
+namespace {
+
+namespace fs = std::filesystem;
+namespace evaluate = train::evaluate;
+
+constexpr std::int64_t kRenderedReferences = 5;
+
+// "sks person" of "a photo of sks person": the prompts of an evaluation have openings of their own.
+std::string words_after_opening(const std::string& prompt, const char* option, std::vector<Problem>& problems) {
+  const std::string opening = evaluate::plain_prompt().opening + " ";
+  if (prompt.size() > opening.size() && prompt.starts_with(opening)) return prompt.substr(opening.size());
+  problems.push_back({option, "does not begin with \"" + opening + "\" and go on (got \"" + prompt + "\")", ""});
+  return {};
+}
+
+class EvalCommand : public Command {
+ public:
+  CommandHelp help() const override {
+    return {"eval", "Measures how well a model draws the rendered person it was tuned on.",
+            "sdtune eval --model runs/me --images examples/me [options]"};
+  }
+  FieldList fields() override { return options_.fields(); }
+
+  int run(Arguments arguments) override {
+    read_options(arguments);
+    const ChosenModel chosen = choose_model(options_.model, "runs");
+    if (!options_.instance_prompt) choose_trigger(chosen.folder);
+    const fs::path base_folder = find_model_folder(options_.base);
+    const torch::Device device = model::parse_device(options_.device, "--device");
+    const torch::Dtype dtype =
+        options_.dtype == "auto" ? model::fast_dtype(device) : model::parse_dtype(options_.dtype, "--dtype");
+    train::judge::Judge judge = train::judge::Judge::load(judge_folder(), device);
+    const evaluate::Subject subject = make_subject(judge, subject_number_);
+    const evaluate::Subject shuffled = make_rendered_subject(judge, another_subject());
+    model::ModelBundle tuned = model::load_bundle(chosen.folder, dtype, device);
+    model::ModelBundle base = model::load_bundle(base_folder, dtype, device);
+    std::fprintf(stderr, "model    %s (%s)\nbase     %s\nsubject  %llu, \"%s\", %lld photos\ndevice   %s, %s\n",
+                 chosen.folder.c_str(), chosen.reason.c_str(), base_folder.c_str(),
+                 static_cast<unsigned long long>(subject.number), plan_.subject_words.c_str(),
+                 static_cast<long long>(subject.references.size(0)), model::describe_device(device).c_str(),
+                 model::dtype_name(dtype).c_str());
+    const evaluate::DrawingOptions drawing{options_.steps, options_.guidance_scale};
+    const evaluate::PictureSources sources{evaluate::pictures_of(tuned, drawing), evaluate::pictures_of(base, drawing),
+                                           [this](const std::string& what) { progress_.update(what, true); }};
+    write(evaluate::evaluate(judge, subject, shuffled, sources, plan_));
+    return 0;
+  }
+
+ private:
+  // Throws all that is wrong at once.
+  void read_options(const Arguments& arguments) {
+    GivenOptions given = apply_options(options_.fields(), arguments, options_.config, "--help lists all options");
+    if (given.problems.empty()) {
+      if (options_.instance_prompt) {
+        plan_.subject_words = words_after_opening(*options_.instance_prompt, "--instance-prompt", given.problems);
+      }
+      plan_.class_words = words_after_opening(options_.class_prompt, "--class-prompt", given.problems);
+      choose_subject(given.problems);
+    }
+    if (!given.problems.empty()) throw ConfigError(given.problems);
+    plan_.pictures_per_prompt = options_.num_images;
+    plan_.class_pictures = options_.num_class_images;
+    plan_.seed = static_cast<std::uint64_t>(options_.seed);
+    plan_.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    if (!options_.quick) return;
+    plan_.pictures_per_prompt = 1;
+    plan_.renders_per_prompt = 4;
+    plan_.class_pictures = 32;
+    plan_.class_pictures_per_prompt = 1;
+  }
+
+  // A model that sdtune tuned knows its words; of any other the plan's stay.
+  void choose_trigger(const fs::path& model) {
+    const std::string trigger = read_model_note(model).trigger;
+    if (!trigger.empty()) plan_.subject_words = trigger;
+  }
+
+  void choose_subject(std::vector<Problem>& problems) {
+    const auto labelled = options_.images.empty() ? std::nullopt : evaluate::labelled_subject(options_.images);
+    if (!labelled && !options_.subject) {
+      problems.push_back({"--subject", "is not given, and --images has no labels.jsonl that would tell",
+                          "eval compares with renders, so it needs a person of `sdtune render --subject N`"});
+      return;
+    }
+    const auto given = static_cast<std::uint64_t>(options_.subject.value_or(0));
+    if (labelled && options_.subject && *labelled != given) {
+      problems.push_back({"--subject",
+                          "is not the person of --images (got " + std::to_string(given) +
+                              "; allowed: " + std::to_string(*labelled) + ")",
+                          ""});
+    }
+    subject_number_ = labelled.value_or(given);
+  }
+
+  fs::path judge_folder() const {
+    if (!options_.judge.empty()) return options_.judge;
+    const fs::path installed = find_shared_file("models/portrait-judge");
+    if (installed.empty()) {
+      throw ConfigError("--judge", "is not given, and this installation has none", "give its folder: --judge DIR");
+    }
+    return installed;
+  }
+
+  evaluate::Subject make_subject(train::judge::Judge& judge, std::uint64_t number) const {
+    if (options_.images.empty()) return make_rendered_subject(judge, number);
+    return evaluate::make_subject(judge, number, evaluate::photo_references(options_.images));
+  }
+
+  static evaluate::Subject make_rendered_subject(train::judge::Judge& judge, std::uint64_t number) {
+    return evaluate::make_subject(judge, number, evaluate::rendered_references(number, kRenderedReferences));
+  }
+
+  std::uint64_t another_subject() const {
+    return (subject_number_ + 1) % train::portrait::people_in(train::portrait::PortraitSet::kReserved);
+  }
+
+  void write(const evaluate::Evaluation& evaluation) {
+    progress_.finish();
+    Json json{{"subject", subject_number_}, {"seed", options_.seed}};
+    json.update(evaluate::to_json(evaluation));
+    const fs::path folder = options_.output;
+    real_file_system().create_directories(folder);
+    write_file_atomically(real_file_system(), folder / "eval.json", json.dump(2) + "\n");
+    model::write_png(real_file_system(), folder / "sheet.png", evaluate::sheet_of(evaluation),
+                     {{"Software", "sdtune " SDTUNE_VERSION}});
+    if (options_.json) {
+      std::puts(json.dump(2).c_str());
+    } else {
+      std::fputs(evaluate::table_of(evaluation).c_str(), stdout);
+      std::printf("%s\n%s\n", (folder / "eval.json").c_str(), (folder / "sheet.png").c_str());
+    }
+    finish_output();
+  }
+
+  EvalOptions options_;
+  evaluate::EvaluationPlan plan_;
+  std::uint64_t subject_number_ = 0;
+  ProgressLine progress_{stderr};
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_eval_command() {
+  return std::make_unique<EvalCommand>();
+}
+
+}  // namespace sdtune::app

@@ -1,0 +1,172 @@
+#include "train/evaluate/evaluation.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "train/evaluate/class_scores.h"
+#include "train/evaluate/subject_scores.h"
+#include "train/judge/portrait_pictures.h"
+#include "train/portrait/portrait_set.h"
+
+namespace sdtune::train::evaluate {
+namespace {
+
+constexpr std::size_t kBatch = 16;  // pictures drawn at once
+// Views and people that nobody else uses: photos are a subject's first views, the judge's threshold was measured on the
+// first validation people.
+constexpr std::uint64_t kAnchorViews = 4096;
+constexpr std::uint64_t kNewViews = 32'768;
+constexpr std::uint64_t kOtherPeople = 100'000;
+constexpr std::uint64_t kPromptedPeople = 150'000;
+constexpr std::uint64_t kClassPeople = 200'000;
+constexpr std::uint64_t kComparedPeople = 300'000;
+
+std::vector<std::size_t> each_prompt(std::int64_t times) {
+  std::vector<std::size_t> prompts;
+  for (std::size_t prompt = 0; prompt < eval_prompts().size(); ++prompt) {
+    prompts.insert(prompts.end(), static_cast<std::size_t>(times), prompt);
+  }
+  return prompts;
+}
+
+class Evaluator {
+ public:
+  Evaluator(judge::Judge& judge, const PictureSources& sources, const EvaluationPlan& plan)
+      : judge_(judge), sources_(sources), plan_(plan) {}
+
+  Evaluation run(const Subject& subject, const Subject& shuffled) {
+    say("renders");
+    const judge::Reading others = judge_.read(render_people(kOtherPeople, each_prompt(plan_.renders_per_prompt)));
+    const Anchors anchors = anchors_of(subject, others), shuffled_anchors = anchors_of(shuffled, others);
+    const PromptedReading renders = read_renders(subject.number, kNewViews);  // not those that say what 1 is
+    compared_ = judge_.read(render_people(kComparedPeople, plain_prompts()));
+
+    Evaluation result;
+    result.references = subject.references;
+    say("the tuned model's pictures");
+    const PromptedReading tuned = read_drawn(sources_.tuned, result.tuned_pictures);
+    result.rows.push_back({"tuned", score_subject(subject, tuned, anchors)});
+    add(result.rows.back().scores, score_class(subject, draw_class(sources_.tuned), compared_, anchors));
+    result.rows.push_back({"renders", score_subject(subject, renders, anchors)});
+    add(result.rows.back().scores, score_class(subject, render_class(), compared_, anchors));
+    say("the base's pictures");
+    result.rows.push_back({"base", score_subject(subject, read_drawn(sources_.base, result.base_pictures), anchors)});
+    add(result.rows.back().scores, score_class(subject, draw_class(sources_.base), compared_, anchors));
+    result.rows.push_back({"shuffled", score_subject(shuffled, tuned, shuffled_anchors)});
+    result.accepted_of_renders = ratio(result, kAccepted, "renders");
+    result.diversity_kept = ratio(result, kClassDiversity, "base");
+    result.class_fidelity_kept = ratio(result, kClassFidelity, "base");
+    return result;
+  }
+
+ private:
+  void say(const std::string& what) const {
+    if (sources_.on_phase) sources_.on_phase(what);
+  }
+
+  static void add(Scores& to, const Scores& from) {
+    to.figures.insert(to.figures.end(), from.figures.begin(), from.figures.end());
+  }
+
+  // Of the tuned model's figure to the same one of `row`; 0 where that is 0.
+  static double ratio(const Evaluation& result, const char* figure, const char* row) {
+    const double reference = result.row(row).find(figure)->value;
+    return reference > 0 ? result.row("tuned").find(figure)->value / reference : 0.0;
+  }
+
+  Anchors anchors_of(const Subject& subject, const judge::Reading& others) {
+    const PromptedReading renders = read_renders(subject.number, kAnchorViews);
+    return measure_anchors(subject, renders.reading, others, judge_.figures().by_references.threshold);
+  }
+
+  // A render a prompt: of reserved person `number` in new moments ...
+  PromptedReading read_renders(std::uint64_t number, std::uint64_t first_view) {
+    const std::vector<std::size_t> prompts = each_prompt(plan_.renders_per_prompt);
+    std::vector<portrait::Portrait> portraits;
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      portraits.push_back(portrait_of(portrait::PortraitSet::kReserved, number, first_view + i, prompts[i]));
+    }
+    return {judge_.read(rendered(portraits)), prompts};
+  }
+
+  // ... or of somebody else each.
+  torch::Tensor render_people(std::uint64_t first, const std::vector<std::size_t>& prompts) const {
+    std::vector<portrait::Portrait> portraits;
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      portraits.push_back(portrait_of(portrait::PortraitSet::kValidation, first + i, 0, prompts[i]));
+    }
+    return rendered(portraits);
+  }
+
+  static portrait::Portrait portrait_of(portrait::PortraitSet set, std::uint64_t person, std::uint64_t view,
+                                        std::size_t prompt) {
+    const portrait::PictureSeeds seeds = portrait::picture_seeds(set, person, view);
+    return {seeds, portrait::draw_identity(seeds.person), eval_prompts()[prompt].context(seeds.picture), {}};
+  }
+
+  torch::Tensor rendered(const std::vector<portrait::Portrait>& portraits) const {
+    return judge::portrait_pictures(portraits, judge::kJudgeSize, plan_.threads);
+  }
+
+  std::vector<std::size_t> plain_prompts() const {
+    return std::vector<std::size_t>(static_cast<std::size_t>(plan_.class_pictures), 0);
+  }
+
+  // Picture i of these prompts has the seed plan.seed + i.
+  torch::Tensor draw(const DrawPictures& source, const std::vector<std::size_t>& prompts,
+                     const std::string& who) const {
+    std::vector<torch::Tensor> pictures;
+    for (std::size_t first = 0; first < prompts.size(); first += kBatch) {
+      std::vector<std::string> texts;
+      std::vector<std::uint64_t> seeds;
+      for (std::size_t i = first; i < std::min(first + kBatch, prompts.size()); ++i) {
+        texts.push_back(eval_prompts()[prompts[i]].text(who));
+        seeds.push_back(plan_.seed + i);
+      }
+      pictures.push_back(source(texts, seeds));
+    }
+    return torch::cat(pictures);
+  }
+
+  // The first picture of each prompt goes to `shown`.
+  PromptedReading read_drawn(const DrawPictures& source, torch::Tensor& shown) {
+    const std::vector<std::size_t> prompts = each_prompt(plan_.pictures_per_prompt);
+    const torch::Tensor pictures = draw(source, prompts, plan_.subject_words);
+    shown = pictures.slice(0, 0, pictures.size(0), plan_.pictures_per_prompt).to(torch::kCPU, torch::kFloat32);
+    return {judge_.read(pictures), prompts};
+  }
+
+  ClassReading draw_class(const DrawPictures& source) {
+    const std::vector<std::size_t> prompts = each_prompt(plan_.class_pictures_per_prompt);
+    return {judge_.read(draw(source, plain_prompts(), plan_.class_words)),
+            {judge_.read(draw(source, prompts, plan_.class_words)), prompts}};
+  }
+
+  ClassReading render_class() {
+    const std::vector<std::size_t> prompts = each_prompt(plan_.class_pictures_per_prompt);
+    return {judge_.read(render_people(kClassPeople, plain_prompts())),
+            {judge_.read(render_people(kPromptedPeople, prompts)), prompts}};
+  }
+
+  judge::Judge& judge_;
+  const PictureSources& sources_;
+  const EvaluationPlan& plan_;
+  judge::Reading compared_;  // renders that Q compares with
+};
+
+}  // namespace
+
+const Scores& Evaluation::row(const std::string& name) const {
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const EvaluationRow& row) { return row.name == name; });
+  if (found == rows.end()) throw std::invalid_argument("no row " + name);
+  return found->scores;
+}
+
+Evaluation evaluate(judge::Judge& judge, const Subject& subject, const Subject& shuffled, const PictureSources& sources,
+                    const EvaluationPlan& plan) {
+  if (subject.number == shuffled.number) throw std::invalid_argument("shuffled must be another subject");
+  return Evaluator(judge, sources, plan).run(subject, shuffled);
+}
+
+}  // namespace sdtune::train::evaluate

@@ -1,0 +1,62 @@
+// The whole evaluation of one tuned model on one subject.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/base/json.h"
+#include "train/evaluate/scores.h"
+#include "train/evaluate/subject.h"
+
+namespace sdtune::train::evaluate {
+
+struct EvaluationPlan {
+  std::int64_t pictures_per_prompt = 4;        // of the subject, from tuned model and base
+  std::int64_t renders_per_prompt = 8;         // of the subject, and of other people
+  std::int64_t class_pictures = 128;           // of the plain class prompt
+  std::int64_t class_pictures_per_prompt = 2;  // of every class prompt
+  std::uint64_t seed = 0;                      // of the first picture
+  int threads = 1;                             // of the renderer
+  std::string subject_words = "sks person";
+  std::string class_words = "a person";
+};
+
+// [B, 3, 64, 64] in [-1, 1] for B prompts with a seed each.
+using DrawPictures =
+    std::function<torch::Tensor(const std::vector<std::string>& prompts, const std::vector<std::uint64_t>& seeds)>;
+
+// What draws, and who is told how far it is.
+struct PictureSources {
+  DrawPictures tuned;
+  DrawPictures base;
+  std::function<void(const std::string& what)> on_phase;  // may be empty
+};
+
+struct EvaluationRow {
+  std::string name;
+  Scores scores;
+};
+
+struct Evaluation {
+  // "tuned", then the same figures of what they are to be held against: "renders" of the subject, the untuned "base",
+  // and "shuffled", the tuned model's pictures judged as if they should show somebody else.
+  std::vector<EvaluationRow> rows;
+  double accepted_of_renders = 0;  // accepted: tuned / renders
+  double diversity_kept = 0;       // class_diversity: tuned / base
+  double class_fidelity_kept = 0;  // class_prompt_fidelity: tuned / base
+  torch::Tensor references;        // [R, 3, 64, 64] in [-1, 1]
+  torch::Tensor base_pictures;     // [prompts, 3, 64, 64], the first of each prompt
+  torch::Tensor tuned_pictures;    // the same prompts and seeds
+
+  const Scores& row(const std::string& name) const;
+};
+
+// `shuffled` is another subject than `subject`. Draws everything, so it takes as long as the pictures do.
+Evaluation evaluate(judge::Judge& judge, const Subject& subject, const Subject& shuffled, const PictureSources& sources,
+                    const EvaluationPlan& plan);
+
+}  // namespace sdtune::train::evaluate

@@ -1,0 +1,83 @@
+#include "train/evaluate/report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "model/image/grid.h"
+#include "train/data/picture_tensor.h"
+
+namespace sdtune::train::evaluate {
+namespace {
+
+constexpr std::size_t kNameWidth = 24;
+constexpr std::size_t kCellWidth = 22;
+
+std::string padded(std::string text, std::size_t width) {
+  text.resize(std::max(width, text.size() + 1), ' ');
+  return text;
+}
+
+std::string cell(const std::optional<Estimate>& estimate) {
+  if (!estimate) return "-";
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3f (%.3f..%.3f)", estimate->value, estimate->low, estimate->high);
+  return text;
+}
+
+std::string ratio_line(const char* name, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3f\n", value);
+  return padded(name, kNameWidth) + text;
+}
+
+void add_row(const torch::Tensor& pictures, std::int64_t columns, std::vector<Image>& cells) {
+  for (std::int64_t i = 0; i < columns; ++i) {
+    const bool there = i < pictures.size(0);
+    const torch::Tensor picture = there ? (pictures[i] + 1) / 2 : torch::ones_like(pictures[0]);
+    cells.push_back(tensor_to_picture(picture));
+  }
+}
+
+}  // namespace
+
+std::string table_of(const Evaluation& evaluation) {
+  std::string text = padded("", kNameWidth);
+  for (const EvaluationRow& row : evaluation.rows) text += padded(row.name, kCellWidth);
+  text += "\n";
+  for (const auto& [name, estimate] : evaluation.rows.front().scores.figures) {
+    text += padded(name, kNameWidth);
+    for (const EvaluationRow& row : evaluation.rows) text += padded(cell(row.scores.find(name)), kCellWidth);
+    text += "\n";
+  }
+  return text + ratio_line("accepted_of_renders", evaluation.accepted_of_renders) +
+         ratio_line("diversity_kept", evaluation.diversity_kept) +
+         ratio_line("class_fidelity_kept", evaluation.class_fidelity_kept);
+}
+
+Json to_json(const Evaluation& evaluation) {
+  Json rows = Json::object();
+  for (const EvaluationRow& row : evaluation.rows) {
+    for (const auto& [name, estimate] : row.scores.figures) {
+      rows[row.name][name] =
+          Json{{"value", estimate.value}, {"low", estimate.low}, {"high", estimate.high}, {"count", estimate.count}};
+    }
+  }
+  return Json{{"rows", rows},
+              {"accepted_of_renders", evaluation.accepted_of_renders},
+              {"diversity_kept", evaluation.diversity_kept},
+              {"class_fidelity_kept", evaluation.class_fidelity_kept}};
+}
+
+Image sheet_of(const Evaluation& evaluation) {
+  const std::int64_t columns = std::max(evaluation.references.size(0), evaluation.tuned_pictures.size(0));
+  std::vector<Image> cells;
+  add_row(evaluation.references, columns, cells);
+  add_row(evaluation.base_pictures, columns, cells);
+  add_row(evaluation.tuned_pictures, columns, cells);
+  model::GridLayout layout;
+  layout.columns = columns;
+  return model::make_grid(cells, layout);
+}
+
+}  // namespace sdtune::train::evaluate
