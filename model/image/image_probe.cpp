@@ -63,9 +63,4 @@ ImageInfo probe_image(std::string_view bytes, const std::string& where) {
   return info;
 }
 
-std::string format_name(ImageFormat format) {
-  if (format == ImageFormat::kJpeg) return "JPEG";
-  return format == ImageFormat::kPng ? "PNG" : "WebP";
-}
-
 }  // namespace sdtune::model
