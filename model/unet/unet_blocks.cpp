@@ -31,29 +31,38 @@ int64_t depth_of(const std::vector<int64_t>& depths, int64_t layer) {
   return depths.size() == 1 ? depths.front() : depths.at(layer);
 }
 
-torch::Tensor run_resnet(ResnetBlock2D& resnet, const torch::Tensor& x, const torch::Tensor& time, bool recomputed) {
-  if (!recomputed) return resnet(x, time);
-  return recompute([resnet](const std::vector<torch::Tensor>& inputs) mutable { return resnet(inputs[0], inputs[1]); },
-                   {x, time});
-}
-
-void set_recompute(ModuleList<Transformer2D>& attentions, bool on) {
-  for (Transformer2D& attention : attentions) attention->set_gradient_checkpointing(on);
-}
-
 }  // namespace
+
+UNetBlockImpl::UNetBlockImpl()
+    : attentions_(std::make_unique<ModuleList<Transformer2D>>(*this, "attentions")),
+      resnets_(std::make_unique<ModuleList<ResnetBlock2D>>(*this, "resnets")) {}
+
+torch::Tensor UNetBlockImpl::run_resnet(std::int64_t layer, const torch::Tensor& x, const BlockConditions& conditions) {
+  ResnetBlock2D resnet = (*resnets_)[layer];
+  if (!recompute_) return resnet(x, conditions.time);
+  return recompute([resnet](const std::vector<torch::Tensor>& inputs) mutable { return resnet(inputs[0], inputs[1]); },
+                   {x, conditions.time});
+}
+
+torch::Tensor UNetBlockImpl::run_attention(std::int64_t layer, const torch::Tensor& x,
+                                           const BlockConditions& conditions) {
+  return attentions_->empty() ? x : (*attentions_)[layer](x, conditions.context);
+}
+
+void UNetBlockImpl::set_gradient_checkpointing(bool on) {
+  recompute_ = on;
+  for (Transformer2D& attention : *attentions_) attention->set_gradient_checkpointing(on);
+}
 
 DownBlock2DImpl::DownBlock2DImpl(const UNetConfig& config, int64_t level) {
   const int64_t channels = config.block_out_channels[level];
-  resnets_ = std::make_unique<ModuleList<ResnetBlock2D>>(*this, "resnets");
-  attentions_ = std::make_unique<ModuleList<Transformer2D>>(*this, "attentions");
   downsamplers_ = std::make_unique<ModuleList<Downsample2D>>(*this, "downsamplers");
   for (int64_t layer = 0; layer < config.layers_per_block[level]; ++layer) {
     const int64_t in_channels = layer > 0 || level == 0 ? channels : config.block_out_channels[level - 1];
-    resnets_->push_back(ResnetBlock2D(resnet_options(config, in_channels, channels)));
+    push_back(ResnetBlock2D(resnet_options(config, in_channels, channels)));
     if (config.has_attention(config.down_block_types[level])) {
       const int64_t depth = depth_of(config.transformer_layers_per_block[level], layer);
-      attentions_->push_back(Transformer2D(transformer_options(config, level, depth)));
+      push_back(Transformer2D(transformer_options(config, level, depth)));
     }
   }
   if (level + 1 < config.num_levels()) {
@@ -63,9 +72,9 @@ DownBlock2DImpl::DownBlock2DImpl(const UNetConfig& config, int64_t level) {
 
 torch::Tensor DownBlock2DImpl::forward(torch::Tensor x, const BlockConditions& conditions,
                                        std::vector<torch::Tensor>& skips) {
-  for (int64_t layer = 0; layer < resnets_->size(); ++layer) {
-    x = run_resnet((*resnets_)[layer], x, conditions.time, recompute_);
-    if (!attentions_->empty()) x = (*attentions_)[layer](x, conditions.context);
+  for (int64_t layer = 0; layer < num_layers(); ++layer) {
+    x = run_resnet(layer, x, conditions);
+    x = run_attention(layer, x, conditions);
     skips.push_back(x);
   }
   for (Downsample2D& downsample : *downsamplers_) {
@@ -75,37 +84,25 @@ torch::Tensor DownBlock2DImpl::forward(torch::Tensor x, const BlockConditions& c
   return x;
 }
 
-void DownBlock2DImpl::set_gradient_checkpointing(bool on) {
-  recompute_ = on;
-  set_recompute(*attentions_, on);
-}
-
 MidBlock2DImpl::MidBlock2DImpl(const UNetConfig& config) {
   const int64_t level = config.num_levels() - 1;
   const int64_t channels = config.block_out_channels[level];
   ResnetOptions resnet = resnet_options(config, channels, channels);
   resnet.output_scale_factor = config.mid_block_scale_factor;
-  attentions_ = std::make_unique<ModuleList<Transformer2D>>(*this, "attentions");
-  resnets_ = std::make_unique<ModuleList<ResnetBlock2D>>(*this, "resnets");
-  resnets_->push_back(ResnetBlock2D(resnet));
+  push_back(ResnetBlock2D(resnet));
   if (config.mid_block_type == "UNetMidBlock2DCrossAttn") {
     TransformerOptions options = transformer_options(config, level, config.transformer_layers_per_block[level].front());
     options.only_cross_attention = false;  // diffusers does not pass it on to this block
-    attentions_->push_back(Transformer2D(options));
-    resnets_->push_back(ResnetBlock2D(resnet));
+    push_back(Transformer2D(options));
+    push_back(ResnetBlock2D(resnet));
   }
 }
 
 torch::Tensor MidBlock2DImpl::forward(torch::Tensor x, const BlockConditions& conditions) {
-  x = run_resnet((*resnets_)[0], x, conditions.time, recompute_);
-  if (attentions_->empty()) return x;
-  x = (*attentions_)[0](x, conditions.context);
-  return run_resnet((*resnets_)[1], x, conditions.time, recompute_);
-}
-
-void MidBlock2DImpl::set_gradient_checkpointing(bool on) {
-  recompute_ = on;
-  set_recompute(*attentions_, on);
+  x = run_resnet(0, x, conditions);
+  if (num_layers() == 1) return x;
+  x = run_attention(0, x, conditions);
+  return run_resnet(1, x, conditions);
 }
 
 UpBlock2DImpl::UpBlock2DImpl(const UNetConfig& config, int64_t position) {
@@ -116,16 +113,14 @@ UpBlock2DImpl::UpBlock2DImpl(const UNetConfig& config, int64_t position) {
   const std::vector<int64_t>& depths = config.reverse_transformer_layers_per_block.empty()
                                            ? config.transformer_layers_per_block[level]
                                            : config.reverse_transformer_layers_per_block[position];
-  attentions_ = std::make_unique<ModuleList<Transformer2D>>(*this, "attentions");
-  resnets_ = std::make_unique<ModuleList<ResnetBlock2D>>(*this, "resnets");
   upsamplers_ = std::make_unique<ModuleList<Upsample2D>>(*this, "upsamplers");
-  const int64_t num_layers = config.layers_per_block[level] + 1;
-  for (int64_t layer = 0; layer < num_layers; ++layer) {
+  const int64_t layers = config.layers_per_block[level] + 1;
+  for (int64_t layer = 0; layer < layers; ++layer) {
     const int64_t from_below = layer == 0 ? below : channels[level];
-    const int64_t from_skip = layer + 1 == num_layers ? last_skip : channels[level];
-    resnets_->push_back(ResnetBlock2D(resnet_options(config, from_below + from_skip, channels[level])));
+    const int64_t from_skip = layer + 1 == layers ? last_skip : channels[level];
+    push_back(ResnetBlock2D(resnet_options(config, from_below + from_skip, channels[level])));
     if (config.has_attention(config.up_block_types[position])) {
-      attentions_->push_back(Transformer2D(transformer_options(config, level, depth_of(depths, layer))));
+      push_back(Transformer2D(transformer_options(config, level, depth_of(depths, layer))));
     }
   }
   if (level > 0) upsamplers_->push_back(Upsample2D(channels[level]));
@@ -133,23 +128,18 @@ UpBlock2DImpl::UpBlock2DImpl(const UNetConfig& config, int64_t position) {
 
 torch::Tensor UpBlock2DImpl::forward(torch::Tensor x, const BlockConditions& conditions,
                                      std::vector<torch::Tensor>& skips) {
-  for (int64_t layer = 0; layer < resnets_->size(); ++layer) {
+  for (int64_t layer = 0; layer < num_layers(); ++layer) {
     TORCH_INTERNAL_ASSERT(!skips.empty(), "more resnets in the up blocks than skips from the down blocks");
     x = torch::cat({x, skips.back()}, 1);
     skips.pop_back();
-    x = run_resnet((*resnets_)[layer], x, conditions.time, recompute_);
-    if (!attentions_->empty()) x = (*attentions_)[layer](x, conditions.context);
+    x = run_resnet(layer, x, conditions);
+    x = run_attention(layer, x, conditions);
   }
   for (Upsample2D& upsample : *upsamplers_) {
     // Odd sizes do not double back to themselves: go to the size of the skip that comes next.
     x = upsample(x, skips.back().size(2), skips.back().size(3));
   }
   return x;
-}
-
-void UpBlock2DImpl::set_gradient_checkpointing(bool on) {
-  recompute_ = on;
-  set_recompute(*attentions_, on);
 }
 
 }  // namespace sdtune::model

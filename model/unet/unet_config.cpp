@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/nn/image_model_config.h"
 #include "model/unet/unet_config_check.h"
 
 namespace sdtune::model {
@@ -43,25 +44,6 @@ std::vector<bool> read_only_cross_attention(JsonObject& object, int64_t levels) 
   const Json& value = object.raw("only_cross_attention");
   if (value.is_array()) return object.booleans("only_cross_attention");
   return std::vector<bool>(levels, object.boolean("only_cross_attention", false));
-}
-
-// One number, or height and width when they are equal.
-int64_t read_sample_size(JsonObject& object) {
-  if (object.raw("sample_size").is_null()) return 0;
-  const std::vector<int64_t> size = object.integers("sample_size");
-  if (size.empty() || std::any_of(size.begin(), size.end(), [&](int64_t side) { return side != size.front(); })) {
-    object.fail("sample_size", "only a square is supported (got " + object.raw("sample_size").dump() + ")");
-  }
-  return size.front();
-}
-
-Activation read_activation(JsonObject& object) {
-  const std::string name = object.string("act_fn", "silu");
-  const std::optional<Activation> activation = activation_named(name);
-  if (!activation || *activation == Activation::kQuickGelu) {
-    object.fail("act_fn", "unknown activation (got " + name + "; allowed: silu, swish, gelu, relu, mish)");
-  }
-  return *activation;
 }
 
 void read_blocks(JsonObject& object, const Json& json, UNetConfig& config) {
@@ -140,7 +122,7 @@ UNetConfig UNetConfig::from_json(const Json& json, const std::string& where) {
   JsonObject object(json, where);
   object.require("_class_name", kClassName);
   UNetConfig config;
-  config.sample_size = read_sample_size(object);
+  config.sample_size = read_sample_size(object, config.sample_size);
   config.in_channels = object.integer("in_channels", config.in_channels);
   config.out_channels = object.integer("out_channels", config.out_channels);
   config.center_input_sample = object.boolean("center_input_sample", false);

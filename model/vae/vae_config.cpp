@@ -1,5 +1,7 @@
 #include "model/vae/vae_config.h"
 
+#include "model/nn/image_model_config.h"
+
 namespace sdtune::model {
 namespace {
 
@@ -36,25 +38,6 @@ void check_numbers(const JsonObject& object, const VaeConfig& config) {
     }
   }
   if (!(config.scaling_factor > 0.0)) object.fail("scaling_factor", "must be above 0");
-}
-
-Activation read_activation(JsonObject& object) {
-  const std::string name = object.string("act_fn", "silu");
-  const std::optional<Activation> activation = activation_named(name);
-  if (!activation || *activation == Activation::kQuickGelu) {
-    object.fail("act_fn", "unknown activation (got " + name + "; allowed: silu, swish, gelu, relu, mish)");
-  }
-  return *activation;
-}
-
-// One number, or height and width when they are equal.
-int64_t read_sample_size(JsonObject& object, int64_t fallback) {
-  if (object.raw("sample_size").is_null()) return fallback;
-  const std::vector<int64_t> size = object.integers("sample_size");
-  if (size.empty() || size.front() != size.back()) {
-    object.fail("sample_size", "only a square is supported (got " + object.raw("sample_size").dump() + ")");
-  }
-  return size.front();
 }
 
 }  // namespace
