@@ -2,11 +2,12 @@
 """Measures sdtune against diffusers on this machine: both sides alternate in one run; prints and writes JSON.
 
     .venv/bin/python scripts/bench.py forward --model 10m           # the UNet alone
-    .venv/bin/python scripts/bench.py train   --model sd15          # whole training steps, peak memory of both
+    .venv/bin/python scripts/bench.py train   --model sd15          # whole training steps
 
 diffusers runs at its best: every candidate of dtype, memory format and optimizer is timed first and the fastest is kept.
 The result is the median of the ratios of neighbouring rounds (above 1: sdtune is faster) with the spread of equal runs
-beside it: the same side against itself in neighbouring rounds.
+beside it: the same side against itself in neighbouring rounds. The peak memory of both is measured in processes of
+their own.
 """
 
 from __future__ import annotations

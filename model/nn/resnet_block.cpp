@@ -32,8 +32,11 @@ torch::Tensor ResnetBlock2DImpl::forward(const torch::Tensor& x, const torch::Te
     check_shape(time, {x.size(0), options_.time_channels}, "resnet time embedding");
     offset = time_emb_proj_(time);
   }
-  torch::Tensor y = conv1_(norm1_->forward_activated(x, options_.activation));
-  y = conv2_(norm2_->forward_activated(y, options_.activation, offset));
+  // A statement each, so that none keeps the map before the last alive.
+  torch::Tensor y = norm1_->forward_activated(x, options_.activation);
+  y = conv1_(y);
+  y = norm2_->forward_activated(y, options_.activation, offset);
+  y = conv2_(y);
   // In place: a convolution needs its input in backward, not its result.
   y.add_(conv_shortcut_ ? conv_shortcut_(x) : x);
   return options_.output_scale_factor == 1.0 ? y : y.div_(options_.output_scale_factor);

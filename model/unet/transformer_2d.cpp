@@ -26,7 +26,9 @@ FeedForwardImpl::FeedForwardImpl(int64_t channels) {
 }
 
 torch::Tensor FeedForwardImpl::forward(const torch::Tensor& x) {
-  return out_(geglu(proj_(x)));
+  torch::Tensor y = proj_(x);
+  y = geglu(y);  // lets go of the widest map of the network before the next is made
+  return out_(y);
 }
 
 BasicTransformerBlockImpl::BasicTransformerBlockImpl(const TransformerOptions& options)
