@@ -161,7 +161,7 @@ bool RankStore::is_gone(std::int64_t rank, LastSeen& last, milliseconds silence)
   const auto now = std::chrono::steady_clock::now();
   const std::string alive = text_of(store_->get(key("alive", rank)));
   if (alive != last.alive) last = {alive, now};
-  return alive.starts_with(kEnded) || now - last.since > silence;
+  return alive.starts_with(kEnded) || now - last.since > std::max(silence, kSilence);
 }
 
 std::string RankStore::name_of(std::int64_t rank) const {

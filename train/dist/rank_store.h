@@ -32,8 +32,8 @@ class RankStore {
   void note_progress() { progress_.fetch_add(1, std::memory_order_relaxed); }
 
   // Waits until every rank has come here, however long that takes: gives up (false) only when a rank that is still
-  // missing has ended or has shown no life for `silence`, or when another rank has found somebody lost. Every rank
-  // calls it equally often.
+  // missing has ended or has shown no life for `silence` (3 s at least), or when another rank has found somebody lost.
+  // Every rank calls it equally often.
   bool wait_for_all(std::chrono::milliseconds silence);
 
   // Who is lost, after a collective failed: "rank 2 (host)", more than one separated by commas. Takes up to kSilence
