@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -12,6 +13,8 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import nbclient
+import nbformat
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,3 +115,40 @@ def test_the_program_comes_with_it(environment: Path, tiny_sd1: Path) -> None:
     clean = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
     assert "train" in run(environment / "bin/sdtune", "--help", env=clean)
     assert "UNet2DConditionModel" in run(environment / "bin/sdtune", "inspect", tiny_sd1, env=clean)
+
+
+@pytest.fixture(scope="module")
+def kernel(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Jupyter kernel of the wheel's environment; ipykernel and Pillow are lent, behind its own packages."""
+    import ipykernel
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "lent.pth").write_text(f"{Path(ipykernel.__file__).parents[1]}\n")
+    folder = tmp_path_factory.mktemp("jupyter")
+    spec = folder / "kernels/wheel/kernel.json"
+    spec.parent.mkdir(parents=True)
+    words = [str(environment / "bin/python"), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    spec.write_text(json.dumps({"argv": words, "display_name": "wheel", "language": "python"}))
+    before = os.environ.get("JUPYTER_PATH")
+    os.environ["JUPYTER_PATH"] = str(folder)
+    yield "wheel"
+    os.environ.pop("JUPYTER_PATH") if before is None else os.environ.update(JUPYTER_PATH=before)
+
+
+def test_the_notebook_trains_is_interrupted_goes_on_and_draws(
+        environment: Path, kernel: str, tiny_sd1: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = nbformat.read(ROOT / "examples/notebooks/portraits.ipynb", as_version=4)
+    assert all(not cell.get("outputs") for cell in notebook.cells), "committed without outputs"
+    settings = {"SDTUNE_BASE": tiny_sd1, "SDTUNE_IMAGES": ROOT / "examples/backpack_dog", "SDTUNE_STEPS": 6,
+                "SDTUNE_OUTPUT": tmp_path / "run", "OMP_NUM_THREADS": 1}
+    for name, value in settings.items():
+        monkeypatch.setenv(name, str(value))
+    origin = nbformat.v4.new_code_cell("sdtune.__file__")
+    notebook.cells.append(origin)
+    place = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, kernel_name=kernel, timeout=240, resources=place).execute()
+    text = json.dumps(notebook.cells)
+    assert "interrupted; the state is saved" in text and "step 6 of 6" in text
+    assert str(environment) in origin.outputs[0]["data"]["text/plain"], "the wheel's module"
+    shown = [output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert sum("image/png" in data for data in shown) == 1
+    assert (tmp_path / "run/model/model_index.json").is_file()
