@@ -11,10 +11,12 @@ install(FILES ${SDTUNE_PACKAGE_FILES} DESTINATION sdtune COMPONENT wheel EXCLUDE
 install(TARGETS sdtune RUNTIME DESTINATION "${wheel_program}" COMPONENT wheel EXCLUDE_FROM_ALL)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/configs" DESTINATION "${wheel_share}" COMPONENT wheel EXCLUDE_FROM_ALL
         FILES_MATCHING PATTERN "*.yaml")
-if(EXISTS "${PROJECT_SOURCE_DIR}/models/portrait-64")
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/portrait-64" DESTINATION "${wheel_share}/models" COMPONENT wheel
-          EXCLUDE_FROM_ALL)
-endif()
+foreach(model portrait-64 portrait-judge)
+  if(EXISTS "${PROJECT_SOURCE_DIR}/models/${model}")
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/${model}" DESTINATION "${wheel_share}/models" COMPONENT wheel
+            EXCLUDE_FROM_ALL)
+  endif()
+endforeach()
 if(TARGET sdtune_cuda)
   install(TARGETS sdtune_cuda LIBRARY DESTINATION sdtune/lib COMPONENT wheel EXCLUDE_FROM_ALL)
 endif()

@@ -20,6 +20,7 @@
 #include "train/evaluate/eval_prompts.h"
 #include "train/evaluate/model_pictures.h"
 #include "train/evaluate/report.h"
+#include "train/judge/portrait_pictures.h"
 #include "train/portrait/portrait_set.h"
 
 namespace sdtune::app {
@@ -65,9 +66,16 @@ class EvalCommand : public Command {
                  static_cast<long long>(subject.references.size(0)), model::describe_device(device).c_str(),
                  model::dtype_name(dtype).c_str());
     const evaluate::DrawingOptions drawing{options_.steps, options_.guidance_scale};
-    const evaluate::PictureSources sources{evaluate::pictures_of(tuned, drawing), evaluate::pictures_of(base, drawing),
-                                           [this](const std::string& what) { progress_.update(what, true); }};
-    write(evaluate::evaluate(judge, subject, shuffled, sources, plan_));
+    const auto threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    plan_.accepted_from = judge.figures().by_references.threshold;
+    const evaluate::EvaluationTools tools{evaluate::pictures_of(tuned, drawing), evaluate::pictures_of(base, drawing),
+                                          [threads](const auto& portraits) {
+                                            return train::judge::portrait_pictures(portraits, train::judge::kJudgeSize,
+                                                                                   threads);
+                                          },
+                                          [&judge](const torch::Tensor& pictures) { return judge.read(pictures); },
+                                          [this](const std::string& what) { progress_.update(what, true); }};
+    write(evaluate::evaluate(subject, shuffled, tools, plan_));
     return 0;
   }
 
@@ -86,7 +94,6 @@ class EvalCommand : public Command {
     plan_.pictures_per_prompt = options_.num_images;
     plan_.class_pictures = options_.num_class_images;
     plan_.seed = static_cast<std::uint64_t>(options_.seed);
-    plan_.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     if (!options_.quick) return;
     plan_.pictures_per_prompt = 1;
     plan_.renders_per_prompt = 4;

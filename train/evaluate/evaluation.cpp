@@ -6,7 +6,6 @@
 
 #include "train/evaluate/class_scores.h"
 #include "train/evaluate/subject_scores.h"
-#include "train/judge/portrait_pictures.h"
 #include "train/portrait/portrait_set.h"
 
 namespace sdtune::train::evaluate {
@@ -32,27 +31,26 @@ std::vector<std::size_t> each_prompt(std::int64_t times) {
 
 class Evaluator {
  public:
-  Evaluator(judge::Judge& judge, const PictureSources& sources, const EvaluationPlan& plan)
-      : judge_(judge), sources_(sources), plan_(plan) {}
+  Evaluator(const EvaluationTools& tools, const EvaluationPlan& plan) : tools_(tools), plan_(plan) {}
 
   Evaluation run(const Subject& subject, const Subject& shuffled) {
     say("renders");
-    const judge::Reading others = judge_.read(render_people(kOtherPeople, each_prompt(plan_.renders_per_prompt)));
+    const judge::Reading others = tools_.read(render_people(kOtherPeople, each_prompt(plan_.renders_per_prompt)));
     const Anchors anchors = anchors_of(subject, others), shuffled_anchors = anchors_of(shuffled, others);
     const PromptedReading renders = read_renders(subject.number, kNewViews);  // not those that say what 1 is
-    compared_ = judge_.read(render_people(kComparedPeople, plain_prompts()));
+    compared_ = tools_.read(render_people(kComparedPeople, plain_prompts()));
 
     Evaluation result;
     result.references = subject.references;
     say("the tuned model's pictures");
-    const PromptedReading tuned = read_drawn(sources_.tuned, result.tuned_pictures);
+    const PromptedReading tuned = read_drawn(tools_.tuned, result.tuned_pictures);
     result.rows.push_back({"tuned", score_subject(subject, tuned, anchors)});
-    add(result.rows.back().scores, score_class(subject, draw_class(sources_.tuned), compared_, anchors));
+    add(result.rows.back().scores, score_class(subject, draw_class(tools_.tuned), compared_, anchors));
     result.rows.push_back({"renders", score_subject(subject, renders, anchors)});
     add(result.rows.back().scores, score_class(subject, render_class(), compared_, anchors));
     say("the base's pictures");
-    result.rows.push_back({"base", score_subject(subject, read_drawn(sources_.base, result.base_pictures), anchors)});
-    add(result.rows.back().scores, score_class(subject, draw_class(sources_.base), compared_, anchors));
+    result.rows.push_back({"base", score_subject(subject, read_drawn(tools_.base, result.base_pictures), anchors)});
+    add(result.rows.back().scores, score_class(subject, draw_class(tools_.base), compared_, anchors));
     result.rows.push_back({"shuffled", score_subject(shuffled, tuned, shuffled_anchors)});
     result.accepted_of_renders = ratio(result, kAccepted, "renders");
     result.diversity_kept = ratio(result, kClassDiversity, "base");
@@ -62,7 +60,7 @@ class Evaluator {
 
  private:
   void say(const std::string& what) const {
-    if (sources_.on_phase) sources_.on_phase(what);
+    if (tools_.on_phase) tools_.on_phase(what);
   }
 
   static void add(Scores& to, const Scores& from) {
@@ -77,7 +75,7 @@ class Evaluator {
 
   Anchors anchors_of(const Subject& subject, const judge::Reading& others) {
     const PromptedReading renders = read_renders(subject.number, kAnchorViews);
-    return measure_anchors(subject, renders.reading, others, judge_.figures().by_references.threshold);
+    return measure_anchors(subject, renders.reading, others, plan_.accepted_from);
   }
 
   // A render a prompt: of reserved person `number` in new moments ...
@@ -87,7 +85,7 @@ class Evaluator {
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       portraits.push_back(portrait_of(portrait::PortraitSet::kReserved, number, first_view + i, prompts[i]));
     }
-    return {judge_.read(rendered(portraits)), prompts};
+    return {tools_.read(tools_.render(portraits)), prompts};
   }
 
   // ... or of somebody else each.
@@ -96,17 +94,13 @@ class Evaluator {
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       portraits.push_back(portrait_of(portrait::PortraitSet::kValidation, first + i, 0, prompts[i]));
     }
-    return rendered(portraits);
+    return tools_.render(portraits);
   }
 
   static portrait::Portrait portrait_of(portrait::PortraitSet set, std::uint64_t person, std::uint64_t view,
                                         std::size_t prompt) {
     const portrait::PictureSeeds seeds = portrait::picture_seeds(set, person, view);
     return {seeds, portrait::draw_identity(seeds.person), eval_prompts()[prompt].context(seeds.picture), {}};
-  }
-
-  torch::Tensor rendered(const std::vector<portrait::Portrait>& portraits) const {
-    return judge::portrait_pictures(portraits, judge::kJudgeSize, plan_.threads);
   }
 
   std::vector<std::size_t> plain_prompts() const {
@@ -134,23 +128,22 @@ class Evaluator {
     const std::vector<std::size_t> prompts = each_prompt(plan_.pictures_per_prompt);
     const torch::Tensor pictures = draw(source, prompts, plan_.subject_words);
     shown = pictures.slice(0, 0, pictures.size(0), plan_.pictures_per_prompt).to(torch::kCPU, torch::kFloat32);
-    return {judge_.read(pictures), prompts};
+    return {tools_.read(pictures), prompts};
   }
 
   ClassReading draw_class(const DrawPictures& source) {
     const std::vector<std::size_t> prompts = each_prompt(plan_.class_pictures_per_prompt);
-    return {judge_.read(draw(source, plain_prompts(), plan_.class_words)),
-            {judge_.read(draw(source, prompts, plan_.class_words)), prompts}};
+    return {tools_.read(draw(source, plain_prompts(), plan_.class_words)),
+            {tools_.read(draw(source, prompts, plan_.class_words)), prompts}};
   }
 
   ClassReading render_class() {
     const std::vector<std::size_t> prompts = each_prompt(plan_.class_pictures_per_prompt);
-    return {judge_.read(render_people(kClassPeople, plain_prompts())),
-            {judge_.read(render_people(kPromptedPeople, prompts)), prompts}};
+    return {tools_.read(render_people(kClassPeople, plain_prompts())),
+            {tools_.read(render_people(kPromptedPeople, prompts)), prompts}};
   }
 
-  judge::Judge& judge_;
-  const PictureSources& sources_;
+  const EvaluationTools& tools_;
   const EvaluationPlan& plan_;
   judge::Reading compared_;  // renders that Q compares with
 };
@@ -163,10 +156,10 @@ const Scores& Evaluation::row(const std::string& name) const {
   return found->scores;
 }
 
-Evaluation evaluate(judge::Judge& judge, const Subject& subject, const Subject& shuffled, const PictureSources& sources,
+Evaluation evaluate(const Subject& subject, const Subject& shuffled, const EvaluationTools& tools,
                     const EvaluationPlan& plan) {
   if (subject.number == shuffled.number) throw std::invalid_argument("shuffled must be another subject");
-  return Evaluator(judge, sources, plan).run(subject, shuffled);
+  return Evaluator(tools, plan).run(subject, shuffled);
 }
 
 }  // namespace sdtune::train::evaluate

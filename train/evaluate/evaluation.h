@@ -20,7 +20,7 @@ struct EvaluationPlan {
   std::int64_t class_pictures = 128;           // of the plain class prompt
   std::int64_t class_pictures_per_prompt = 2;  // of every class prompt
   std::uint64_t seed = 0;                      // of the first picture
-  int threads = 1;                             // of the renderer
+  double accepted_from = 0;                    // likeness that 1 % of impostors reach (judge.json, by_references)
   std::string subject_words = "sks person";
   std::string class_words = "a person";
 };
@@ -29,10 +29,12 @@ struct EvaluationPlan {
 using DrawPictures =
     std::function<torch::Tensor(const std::vector<std::string>& prompts, const std::vector<std::uint64_t>& seeds)>;
 
-// What draws, and who is told how far it is.
-struct PictureSources {
+// What draws, what reads, and who is told how far it is.
+struct EvaluationTools {
   DrawPictures tuned;
   DrawPictures base;
+  std::function<torch::Tensor(const std::vector<portrait::Portrait>& portraits)> render;  // [N, 3, 64, 64] in [-1, 1]
+  std::function<judge::Reading(const torch::Tensor& pictures)> read;
   std::function<void(const std::string& what)> on_phase;  // may be empty
 };
 
@@ -56,7 +58,7 @@ struct Evaluation {
 };
 
 // `shuffled` is another subject than `subject`. Draws everything, so it takes as long as the pictures do.
-Evaluation evaluate(judge::Judge& judge, const Subject& subject, const Subject& shuffled, const PictureSources& sources,
+Evaluation evaluate(const Subject& subject, const Subject& shuffled, const EvaluationTools& tools,
                     const EvaluationPlan& plan);
 
 }  // namespace sdtune::train::evaluate

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Tunes the portrait base on each of the ten reserved subjects 0..9 with train's defaults, evaluates each, and writes one
+# table: FOLDER/eval_subjects.json and .md. A subject that is evaluated already is not done again.
+#
+#   scripts/eval_subjects.sh [FOLDER]      default: runs/subjects
+#
+# BASE and JUDGE name folders to use instead of the installed ones, SUBJECTS other numbers ("0 1 2"), EVAL_FLAGS more flags
+# of eval (--quick), TRAIN_FLAGS more flags of train: only without them the figures are those of the defaults.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=${1:-runs/subjects}
+program=${SDTUNE_PROGRAM:-.venv/bin/sdtune}
+base=${BASE:-portrait-64}
+read -r -a train_flags <<< "${TRAIN_FLAGS:-}"
+read -r -a eval_flags <<< "${EVAL_FLAGS:-}"
+[ -z "${JUDGE:-}" ] || eval_flags+=(--judge "$JUDGE")
+for subject in ${SUBJECTS:-0 1 2 3 4 5 6 7 8 9}; do
+  here="$folder/$subject"
+  [ ! -f "$here/eval/eval.json" ] || continue
+  "$program" render --subject "$subject" --views 5 --size 256 --no-captions --output "$here/photos" --overwrite
+  start=$(date +%s)
+  "$program" train --images "$here/photos" --base "$base" --output "$here/run" --overwrite "${train_flags[@]}"
+  echo $(($(date +%s) - start)) > "$here/train_seconds"
+  "$program" eval --model "$here/run" --base "$base" --images "$here/photos" --output "$here/eval" "${eval_flags[@]}"
+done
+python3 scripts/eval_table.py "$folder"

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Puts the evaluations of several subjects into one table: FOLDER/eval_subjects.json and .md, and the latter on stdout.
+
+    python3 scripts/eval_table.py runs/subjects
+
+FOLDER holds a folder a subject, named by its number, with eval/eval.json of `sdtune eval` and perhaps train_seconds. Means
+come with 1.96 standard errors over the subjects.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Column:
+    """One figure of a subject: where it stands in eval.json, and what it should reach."""
+
+    name: str
+    read: Callable[[dict], float]
+    bar: float | None = None  # at least this; at most, where `smaller`
+    floor: float | None = None  # what is asked where only CPU hours were to be had
+    smaller: bool = False
+
+    def meets(self, value: float, bound: float) -> bool:
+        return value <= bound if self.smaller else value >= bound
+
+
+def of_row(row: str, figure: str) -> Callable[[dict], float]:
+    """Reads the value of a figure of a row."""
+    return lambda evaluation: evaluation["rows"][row][figure]["value"]
+
+
+COLUMNS = [
+    Column("attribute match", of_row("tuned", "attribute_match"), 0.80, 0.75),
+    Column("subject fidelity", of_row("tuned", "subject_fidelity"), 0.80, 0.70),
+    Column("accepted", of_row("tuned", "accepted")),
+    Column("accepted, renders", of_row("renders", "accepted")),
+    Column("accepted, share of renders", lambda evaluation: evaluation["accepted_of_renders"], 0.90, 0.75),
+    Column("accepted, base", of_row("base", "accepted")),
+    Column("accepted, shuffled", of_row("shuffled", "accepted")),
+    Column("prompt fidelity", of_row("tuned", "prompt_fidelity"), 0.85, 0.75),
+    Column("diversity kept", lambda evaluation: evaluation["diversity_kept"], 0.90, 0.85),
+    Column("leak", of_row("tuned", "leak"), 0.05, 0.08, smaller=True),
+    Column("copied", of_row("tuned", "copied")),
+    Column("training, s", lambda evaluation: evaluation.get("train_seconds", math.nan), 180, 180, smaller=True),
+]
+
+
+def read_subjects(folder: Path) -> dict[int, dict]:
+    """Every evaluated subject's eval.json, by number."""
+    subjects = {}
+    for path in folder.glob("*/eval/eval.json"):
+        home = path.parent.parent
+        if not home.name.isdigit():
+            continue
+        evaluation = json.loads(path.read_text())
+        if (home / "train_seconds").is_file():
+            evaluation["train_seconds"] = float((home / "train_seconds").read_text())
+        subjects[int(home.name)] = evaluation
+    return dict(sorted(subjects.items()))
+
+
+def mean_and_error(values: list[float]) -> tuple[float, float]:
+    """The mean, and 1.96 standard errors of it (0 for a single value)."""
+    mean = sum(values) / len(values)
+    if len(values) < 2:
+        return mean, 0.0
+    variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return mean, 1.96 * math.sqrt(variance / len(values))
+
+
+def summary_of(subjects: dict[int, dict]) -> dict[str, dict]:
+    """Mean, error, bar and verdict of each column."""
+    summary = {}
+    for column in COLUMNS:
+        values = [value for value in map(column.read, subjects.values()) if not math.isnan(value)]
+        if not values:
+            continue
+        mean, error = mean_and_error(values)
+        entry: dict = {"mean": mean, "interval": [mean - error, mean + error], "subjects": len(values)}
+        if column.bar is not None and column.floor is not None:
+            entry |= {"bar": column.bar, "meets_bar": column.meets(mean, column.bar), "floor": column.floor,
+                      "meets_floor": column.meets(mean, column.floor)}
+        summary[column.name] = entry
+    return summary
+
+
+def markdown(subjects: dict[int, dict], summary: dict[str, dict]) -> str:
+    """A row a figure, a column a subject; the mean and the bars at the end."""
+    lines = ["| figure | " + " | ".join(str(number) for number in subjects) + " | mean (95 %) | bar | floor |",
+             "|---|" + "---|" * (len(subjects) + 3)]
+    for column in COLUMNS:
+        if column.name not in summary:
+            continue
+        entry = summary[column.name]
+        digits = 0 if column.name.startswith("training") else 2
+        cells = [f"{column.read(evaluation):.{digits}f}" for evaluation in subjects.values()]
+        low, high = entry["interval"]
+        cells.append(f"{entry['mean']:.{digits}f} ({low:.{digits}f}..{high:.{digits}f})")
+        for bound, verdict in (("bar", "meets_bar"), ("floor", "meets_floor")):
+            cells.append(f"{entry[bound]:g}: {'met' if entry[verdict] else 'missed'}" if bound in entry else "")
+        lines.append(f"| {column.name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    folder = Path(sys.argv[1])
+    subjects = read_subjects(folder)
+    if not subjects:
+        print(f"{folder} holds no NUMBER/eval/eval.json", file=sys.stderr)
+        return 2
+    summary = summary_of(subjects)
+    (folder / "eval_subjects.json").write_text(json.dumps({"summary": summary, "subjects": subjects}, indent=2) + "\n")
+    text = markdown(subjects, summary)
+    (folder / "eval_subjects.md").write_text(text)
+    print(text, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

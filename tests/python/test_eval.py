@@ -1,0 +1,152 @@
+"""`sdtune eval` as a program: its table, JSON and sheet on models that draw noise, its refusals, and the table of subjects.
+
+That its figures are right is shown in tests/train/evaluate, on known inputs. The judge here has random weights: what is
+checked does not depend on how good it is.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+from program import ROOT, run
+from safetensors.torch import save_file
+
+TINY = ROOT / "models" / "tiny-random"
+COLORS = ["red", "green", "blue", "yellow", "orange", "purple", "pink", "black", "white"]
+HEADS = {
+    "hat": ["none", "beanie", "cap", "top hat", "wide-brimmed hat"],
+    "hat_color": COLORS,
+    "glasses": ["none", "round glasses", "square glasses", "sunglasses"],
+    "clothes": ["t-shirt", "striped sweater", "hoodie", "shirt", "jacket"],
+    "clothes_color": COLORS,
+    "expression": ["neutral", "smile", "laugh", "sad", "surprised"],
+    "place": ["wall", "beach", "forest", "city night", "mountains", "bricks"],
+    "wall_color": COLORS,
+    "style": ["photo", "black and white", "sketch", "cartoon"],
+    "hair_style": ["bald", "short", "afro", "long", "bob", "bun", "mohawk", "quiff"],
+    "hair_color": ["black", "brown", "blond", "red", "grey", "white", "blue", "pink"],
+    "facial_hair": ["none", "moustache", "goatee", "beard"],
+    "streak": ["none", "left", "middle", "right"],
+    "birthmark": ["none", "left cheek", "right cheek", "forehead", "chin"],
+    "earrings": ["none", "gold", "red", "turquoise"],
+    "mole": ["none", "first place", "second place", "third place", "fourth place"],
+    "scar": ["none", "scar"],
+}
+NUMBERS = ["skin_tone", "skin_warmth", "hair_shade", "face_width", "jaw_width", "chin_width", "face_length", "eye_size",
+           "eye_distance", "nose_length", "nose_width", "lip_size", "brow_thickness", "brow_slope", "ear_size", "hairline",
+           "freckles"]
+QUICK = ["--model", str(TINY), "--base", str(TINY), "--quick", "--steps", "1", "--device", "cpu"]
+
+
+def judge_weights() -> dict[str, torch.Tensor]:
+    """The network of train/judge with random weights."""
+    torch.manual_seed(0)
+    weights: dict[str, torch.Tensor] = {}
+
+    def layer(name: str, *shape: int) -> None:
+        fan_in = torch.Size(shape[1:]).numel()
+        weights[f"{name}.weight"] = torch.randn(shape) / fan_in**0.5
+        weights[f"{name}.bias"] = torch.zeros(shape[0])
+
+    def norm(name: str, channels: int) -> None:
+        weights[f"{name}.weight"], weights[f"{name}.bias"] = torch.ones(channels), torch.zeros(channels)
+
+    widths = [32, 64, 128, 256]
+    layer("conv_in", widths[0], 12, 3, 3)
+    norm("norm_in", widths[0])
+    for level, (before, width) in enumerate(zip(widths, widths[1:])):
+        layer(f"downsamplers.{level}", width, before, 3, 3)
+        for half in (1, 2):
+            norm(f"resnets.{level}.norm{half}", width)
+            layer(f"resnets.{level}.conv{half}", width, width, 3, 3)
+    norm("norm_out", widths[-1])
+    layer("conv_out", 64, widths[-1], 1, 1)
+    layer("feature_proj", 256, 1024)
+    layer("class_head", sum(len(classes) for classes in HEADS.values()), 256)
+    layer("number_head", len(NUMBERS), 256)
+    layer("embedding_head", 128, 256)
+    return {name: weight.half() for name, weight in weights.items()}
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("judge")
+    identity = {"auc": 0.5, "threshold": 0.99, "accepted": 0.01}
+    figures = {"people": 2, "views": 3, "references": 2, "accuracy": {}, "mean_error": {}, "by_pair": identity,
+               "by_references": identity}
+    info = {"format": 1, "size": 64, "features": 256, "embedding": 128, "heads": HEADS, "numbers": NUMBERS,
+            "figures": figures}
+    save_file(judge_weights(), folder / "judge.safetensors")
+    (folder / "judge.json").write_text(json.dumps(info))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def evaluated(judge: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
+    """A folder written by eval, and what it printed as JSON."""
+    folder = tmp_path_factory.mktemp("eval") / "out"
+    done = run(["eval", *QUICK, "--judge", str(judge), "--subject", "3", "--output", str(folder), "--json"])
+    assert done.returncode == 0, done.stderr
+    return folder, json.loads(done.stdout)
+
+
+def test_prints_and_keeps_every_figure_of_every_row(evaluated: tuple[Path, dict]) -> None:
+    folder, printed = evaluated
+    assert printed == json.loads((folder / "eval.json").read_text())
+    assert list(printed["rows"]) == ["tuned", "renders", "base", "shuffled"]
+    tuned = printed["rows"]["tuned"]
+    assert set(tuned) == set(printed["rows"]["renders"]) == set(printed["rows"]["base"])
+    for figure in tuned.values():
+        assert figure["low"] <= figure["value"] <= figure["high"] and figure["count"] > 0
+    # The model was not tuned: it is its own base, to the last digit.
+    assert tuned == printed["rows"]["base"]
+    assert printed["diversity_kept"] == printed["class_fidelity_kept"] == 1.0
+
+
+def test_the_sheet_has_three_rows_of_fourteen(evaluated: tuple[Path, dict]) -> None:
+    with Image.open(evaluated[0] / "sheet.png") as sheet:
+        assert sheet.size == (14 * 64 + 15 * 4, 3 * 64 + 4 * 4)
+
+
+def test_reads_the_subject_off_rendered_photos(judge: Path, evaluated: tuple[Path, dict], tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    assert run(["render", "--subject", "3", "--views", "5", "--size", "64", "--output", str(photos)]).returncode == 0
+    done = run(["eval", *QUICK, "--judge", str(judge), "--images", str(photos), "--output", str(tmp_path / "out"),
+                "--json"])
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == evaluated[1]  # the same five views as without --images
+    other = run(["eval", *QUICK, "--judge", str(judge), "--images", str(photos), "--subject", "4"])
+    assert other.returncode == 2 and "--subject" in other.stderr
+
+
+def test_refuses_what_it_cannot_measure(judge: Path, tmp_path: Path) -> None:
+    asked = [(["--judge", str(judge)], "--subject"), (["--judge", str(tmp_path), "--subject", "1"], "judge.json"),
+             (["--judge", str(judge), "--subject", "1", "--instance-prompt", "sks person"], "--instance-prompt")]
+    for more, named in asked:
+        done = run(["eval", *QUICK, *more, "--output", str(tmp_path / "out")])
+        assert done.returncode == 2 and named in done.stderr, done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_many_subjects_become_one_table(evaluated: tuple[Path, dict], tmp_path: Path) -> None:
+    shares = {0: 0.9, 1: 0.7, 2: 0.8}
+    for number, share in shares.items():
+        evaluation = json.loads(json.dumps(evaluated[1]))
+        evaluation["accepted_of_renders"] = share
+        evaluation["rows"]["tuned"]["leak"]["value"] = 0.06
+        folder = tmp_path / str(number) / "eval"
+        folder.mkdir(parents=True)
+        (folder / "eval.json").write_text(json.dumps(evaluation))
+    done = subprocess.run([sys.executable, str(ROOT / "scripts" / "eval_table.py"), str(tmp_path)], capture_output=True,
+                          text=True, check=True)
+    share = json.loads((tmp_path / "eval_subjects.json").read_text())["summary"]["accepted, share of renders"]
+    assert share["mean"] == pytest.approx(0.8) and share["interval"][0] == pytest.approx(0.8 - 1.96 * 0.1 / 3**0.5)
+    assert not share["meets_bar"] and share["meets_floor"]
+    assert "| accepted, share of renders | 0.90 | 0.70 | 0.80 | 0.80 (0.69..0.91) | 0.9: missed | 0.75: met |" in done.stdout
+    assert "| leak | 0.06 | 0.06 | 0.06 | 0.06 (0.06..0.06) | 0.05: missed | 0.08: met |" in done.stdout
