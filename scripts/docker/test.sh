@@ -23,10 +23,11 @@ if command -v docker >/dev/null && docker info >/dev/null 2>&1; then
 else
   container=$(buildah from "$tag")
   isolation=${BUILDAH_ISOLATION:-chroot}
-  # chroot isolation has no network namespace of its own, so the whole of buildah runs in an empty one.
+  # chroot isolation has no network namespace of its own, so the whole of buildah runs in an empty one; and tini is not
+  # the first process there, as it is under Docker (-s).
   in_container() { unshare --net buildah run --isolation "$isolation" "${volumes[@]}" "$container" -- "$@"; }
   user=$(in_container id -u)
-  inside() { in_container /usr/bin/tini -- /opt/sdtune/bin/sdtune "$@"; }
+  inside() { in_container /usr/bin/tini -s -- /opt/sdtune/bin/sdtune "$@"; }
 fi
 [ "$user" -ne 0 ] || { echo "test: error: the image runs as root" >&2; exit 1; }
 chown "$user" "$work/run"
