@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 from program import ROOT, SDTUNE, run
 
-COMMANDS = ("train", "sample", "check", "inspect", "render", "pretrain")
+COMMANDS = ("train", "sample", "check", "inspect", "render", "pretrain", "eval")
 
 
 def test_help_lists_the_commands_that_exist() -> None:
