@@ -4,9 +4,9 @@
 
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
+#include "app/commands/command_options.h"
 #include "app/ui/progress_line.h"
 #include "model/base/error.h"
-#include "train/config/settings.h"
 #include "train/pretrain/pretrain.h"
 
 namespace sdtune::app {
@@ -19,14 +19,19 @@ class PretrainCommand : public Command {
   CommandHelp help() const override {
     return {"pretrain", "Trains the small portrait base from nothing, on renders.", "sdtune pretrain [options]"};
   }
-  FieldList fields() override { return options_.fields(); }
+  FieldList fields() override {
+    FieldList list = options_.fields();
+    list.push_back({{.name = "config",
+                     .help = "YAML file of options; flags win over it.",
+                     .group = "Pretraining",
+                     .placeholder = "FILE"},
+                    &config_});
+    return list;
+  }
 
   int run(Arguments arguments) override {
-    std::vector<Problem> problems = arguments.problems;
-    for (const std::string& word : arguments.positionals) problems.push_back({word, "unexpected word", ""});
-    train::Origins origins;
-    train::apply_settings(options_.fields(), arguments.settings, origins, problems);
-    if (!problems.empty()) throw ConfigError(problems);
+    const GivenOptions given = apply_options(fields(), arguments, config_, "--help lists all options");
+    if (!given.problems.empty()) throw ConfigError(given.problems);
     install_stop_signals([](int signal) { stop_flag.request(signal); });
     const train::pretrain::PretrainObserver observer{
         [this](const train::pretrain::StageProgress& progress) { show(progress); },
@@ -36,8 +41,7 @@ class PretrainCommand : public Command {
     if (!result.model_path.empty()) std::puts(result.model_path.c_str());
     if (result.end == train::pretrain::StageEnd::kOutOfTime)
       std::fputs("out of time: the same command goes on\n", stderr);
-    const int signal = result.end == train::pretrain::StageEnd::kStopped ? stop_flag.signal() : 0;
-    return signal == 0 ? 0 : 128 + signal;
+    return result.end == train::pretrain::StageEnd::kStopped ? exit_code_after_stop(0) : 0;
   }
 
  private:
@@ -49,6 +53,7 @@ class PretrainCommand : public Command {
   }
 
   train::pretrain::PretrainOptions options_;
+  std::string config_;
   ProgressLine line_{stderr};
 };
 

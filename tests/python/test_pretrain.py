@@ -57,6 +57,18 @@ def test_diffusers_loads_and_draws(trained: Path) -> None:
     assert pipeline.scheduler.config.prediction_type == "v_prediction"
 
 
-def test_a_folder_of_another_run_is_refused(trained: Path) -> None:
-    done = run(["pretrain", "--output", str(trained), *NANO, "--seed", "5"])
-    assert done.returncode == 2 and "seed" in done.stderr, done.stderr
+@pytest.mark.parametrize("change, named", [(("--seed", "5"), "seed"), (("--snr-gamma", "5"), "snr_gamma"),
+                                           (("--base-steps", "50"), "base_steps")])
+def test_a_folder_of_another_run_is_refused(trained: Path, change: tuple[str, str], named: str) -> None:
+    """What the numbers depend on may not change on the way."""
+    before = files_of(trained / "model")
+    done = run(["pretrain", "--output", str(trained), *NANO, *change])
+    assert done.returncode == 2 and named in done.stderr, done.stderr
+    assert files_of(trained / "model") == before
+
+
+def test_options_come_from_a_file_too_and_unknown_ones_are_named(tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text("base_stepz: 3\n")
+    done = run(["pretrain", "--config", str(tmp_path / "recipe.yaml"), "--output", str(tmp_path / "run")])
+    assert done.returncode == 2 and "base_stepz" in done.stderr and "base_steps" in done.stderr, done.stderr
+    assert not (tmp_path / "run").exists()

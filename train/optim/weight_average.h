@@ -42,7 +42,7 @@ class AveragedWeights {
 
  private:
   AdamW& optimizer_;
-  std::vector<torch::Tensor> kept_;  // float32 weights, which are their own masters
+  std::vector<torch::Tensor> kept_;  // the weights as they are trained
 };
 
 }  // namespace sdtune::train

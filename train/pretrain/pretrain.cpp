@@ -97,6 +97,8 @@ class Pretraining {
     plan.identity.settings = {{"design", options_.design},
                               {"seed", std::to_string(options_.seed)},
                               {"num_pictures", std::to_string(options_.num_pictures)},
+                              {"mixed_precision", model::dtype_name(dtype_)},
+                              {name + "_steps", std::to_string(stage.steps)},
                               {name + "_batch_size", std::to_string(stage.batch_size)},
                               {name + "_learning_rate", std::to_string(stage.learning_rate)}};
     return plan;
@@ -135,8 +137,9 @@ class Pretraining {
 
   void measure_judge(judge::JudgeNetwork& network, const fs::path& folder) {
     judge::Judge unmeasured(network, {});
-    judge::save_judge(real_file_system(), folder, network,
-                      judge::measure_judge(unmeasured, judge::MeasurementOptions{}));
+    judge::MeasurementOptions measurement;
+    measurement.threads = pool_options(options_, design_).threads;
+    judge::save_judge(real_file_system(), folder, network, judge::measure_judge(unmeasured, measurement));
   }
 
   PretrainResult train_base() {
@@ -149,6 +152,8 @@ class Pretraining {
     BaseStage stage(bundle_, pool_, latents, stage_options);
     StagePlan base = plan("base", options_.base);
     base.average_decay = options_.base_average_decay;
+    base.identity.settings["base_average_decay"] = std::to_string(options_.base_average_decay);
+    base.identity.settings["snr_gamma"] = options_.snr_gamma ? std::to_string(*options_.snr_gamma) : "none";
     base.examine_steps = options_.examine_steps;
     StageLoop loop(stage, base, observer_.on_progress);
     std::optional<judge::Judge> judge = find_judge();

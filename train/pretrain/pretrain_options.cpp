@@ -32,7 +32,8 @@ void add_stage(FieldList& list, const std::string& stage, const std::string& wha
     return info;
   };
   list.push_back({named("steps", "Optimizer steps", "steps"), &options.steps});
-  list.push_back({named("batch_size", "Pictures a step", ""), &options.batch_size});
+  // The judge's is 32 people with all their views.
+  if (stage != "judge") list.push_back({named("batch_size", "Pictures a step", ""), &options.batch_size});
   list.push_back({named("learning_rate", "Highest learning rate", ""), &options.learning_rate});
 }
 

@@ -28,7 +28,7 @@ struct StagePlan {
   std::int64_t report_steps = 20;  // between two lines of metrics.jsonl
   std::int64_t examine_steps = 0;  // between two calls of on_examine; 0: none
   OptimOptions optim;              // learning_rate is the highest
-  RunIdentity identity;            // what must be equal to go on from a checkpoint; not the number of steps
+  RunIdentity identity;            // what must be equal to go on from a checkpoint
   torch::Device device = torch::kCPU;
   torch::Dtype dtype = torch::kFloat32;
 };
