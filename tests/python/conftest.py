@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -64,3 +66,12 @@ def tiny_sd2(tiny_folder: Callable[[str], Path]) -> Path:
 def tiny_sdxl(tiny_folder: Callable[[str], Path]) -> Path:
     """SDXL in small: two text encoders, size conditioning."""
     return tiny_folder("sdxl")
+
+
+@pytest.fixture(scope="session")
+def tiny_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What scripts/make_tiny_base.py writes: 64 px, random weights, the real CLIP vocabulary."""
+    folder = tmp_path_factory.mktemp("base") / "tiny-random"
+    script = Path(__file__).resolve().parents[2] / "scripts" / "make_tiny_base.py"
+    subprocess.run([sys.executable, str(script), str(folder)], check=True)
+    return folder

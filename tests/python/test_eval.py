@@ -17,7 +17,6 @@ from PIL import Image
 from program import ROOT, run
 from safetensors.torch import save_file
 
-TINY = ROOT / "models" / "tiny-random"
 COLORS = ["red", "green", "blue", "yellow", "orange", "purple", "pink", "black", "white"]
 HEADS = {
     "hat": ["none", "beanie", "cap", "top hat", "wide-brimmed hat"],
@@ -41,7 +40,6 @@ HEADS = {
 NUMBERS = ["skin_tone", "skin_warmth", "hair_shade", "face_width", "jaw_width", "chin_width", "face_length", "eye_size",
            "eye_distance", "nose_length", "nose_width", "lip_size", "brow_thickness", "brow_slope", "ear_size", "hairline",
            "freckles"]
-QUICK = ["--model", str(TINY), "--base", str(TINY), "--quick", "--steps", "1", "--device", "cpu"]
 
 
 def judge_weights() -> dict[str, torch.Tensor]:
@@ -88,10 +86,15 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def evaluated(judge: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
+def quick(tiny_base: Path) -> list[str]:
+    return ["--model", str(tiny_base), "--base", str(tiny_base), "--quick", "--steps", "1", "--device", "cpu"]
+
+
+@pytest.fixture(scope="module")
+def evaluated(judge: Path, quick: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
     """A folder written by eval, and what it printed as JSON."""
     folder = tmp_path_factory.mktemp("eval") / "out"
-    done = run(["eval", *QUICK, "--judge", str(judge), "--subject", "3", "--output", str(folder), "--json"])
+    done = run(["eval", *quick, "--judge", str(judge), "--subject", "3", "--output", str(folder), "--json"])
     assert done.returncode == 0, done.stderr
     return folder, json.loads(done.stdout)
 
@@ -114,22 +117,23 @@ def test_the_sheet_has_three_rows_of_fourteen(evaluated: tuple[Path, dict]) -> N
         assert sheet.size == (14 * 64 + 15 * 4, 3 * 64 + 4 * 4)
 
 
-def test_reads_the_subject_off_rendered_photos(judge: Path, evaluated: tuple[Path, dict], tmp_path: Path) -> None:
+def test_reads_the_subject_off_rendered_photos(judge: Path, quick: list[str], evaluated: tuple[Path, dict],
+                                               tmp_path: Path) -> None:
     photos = tmp_path / "photos"
     assert run(["render", "--subject", "3", "--views", "5", "--size", "64", "--output", str(photos)]).returncode == 0
-    done = run(["eval", *QUICK, "--judge", str(judge), "--images", str(photos), "--output", str(tmp_path / "out"),
+    done = run(["eval", *quick, "--judge", str(judge), "--images", str(photos), "--output", str(tmp_path / "out"),
                 "--json"])
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == evaluated[1]  # the same five views as without --images
-    other = run(["eval", *QUICK, "--judge", str(judge), "--images", str(photos), "--subject", "4"])
+    other = run(["eval", *quick, "--judge", str(judge), "--images", str(photos), "--subject", "4"])
     assert other.returncode == 2 and "--subject" in other.stderr
 
 
-def test_refuses_what_it_cannot_measure(judge: Path, tmp_path: Path) -> None:
+def test_refuses_what_it_cannot_measure(judge: Path, quick: list[str], tmp_path: Path) -> None:
     asked = [(["--judge", str(judge)], "--subject"), (["--judge", str(tmp_path), "--subject", "1"], "judge.json"),
              (["--judge", str(judge), "--subject", "1", "--instance-prompt", "sks person"], "--instance-prompt")]
     for more, named in asked:
-        done = run(["eval", *QUICK, *more, "--output", str(tmp_path / "out")])
+        done = run(["eval", *quick, *more, "--output", str(tmp_path / "out")])
         assert done.returncode == 2 and named in done.stderr, done.stderr
     assert not (tmp_path / "out").exists()
 

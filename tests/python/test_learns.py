@@ -6,8 +6,6 @@ Everything that is random is fixed: the same noise and timesteps before and afte
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +18,6 @@ OTHER_SUBJECT = ROOT.parent / "shared/data/dreambooth/cat2"
 PROMPT = "a photo of sks backpack"
 TIMESTEPS = np.linspace(50, 950, 8).astype(np.int64)
 NEEDED_FALL = 0.10
-
-
-@pytest.fixture(scope="module")
-def tiny_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's base: random weights, real vocabulary."""
-    folder = tmp_path_factory.mktemp("base") / "tiny-random"
-    subprocess.run([sys.executable, str(ROOT / "scripts/make_tiny_base.py"), str(folder)], check=True)
-    return folder
 
 
 def load_photo(path: Path, size: int) -> np.ndarray:
