@@ -54,7 +54,8 @@ build() {
   cmake -S . -B build -G Ninja -DPython_EXECUTABLE="$PWD/.venv/bin/python" -DSDTUNE_CUDA="$SDTUNE_CUDA" \
     -DCMAKE_INSTALL_PREFIX="$PWD/.venv" >build-configure.log || { cat build-configure.log; exit 1; }
   rm -f build-configure.log
-  ninja -C build -j "${SDTUNE_JOBS:-$(nproc)}" --quiet
+  # Without a preprocessor run before each compile, which a first build would only lose time with.
+  CCACHE_DEPEND=1 ninja -C build -j "${SDTUNE_JOBS:-$(nproc)}" --quiet
   cmake --install build >/dev/null
   say "done: .venv/bin/sdtune, and 'import sdtune' from .venv/bin/python"
 }

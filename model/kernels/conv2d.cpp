@@ -2,6 +2,8 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
+
 #include "model/kernels/patches.h"
 
 namespace sdtune::model {
@@ -10,9 +12,17 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Output pixels up to which a product of patches beats LibTorch, whose fixed cost grows with the weight. Measured with
-// 2 threads on a CPU with AVX512 (2 MB of L2 cache a core).
+// Output pixels up to which a product of patches beats LibTorch. Measured with 2 threads on a CPU with AVX512 (2 MB of
+// L2 cache a core).
 constexpr int64_t kMaxPatchRows = 512;
+
+// For a channels_last map LibTorch copies the whole weight twice (its order, then oneDNN's blocks): out * in * k * k
+// numbers each time, where patches are rows * in * k * k numbers once.
+constexpr int64_t kWeightCopies = 2;
+
+bool are_patches_cheaper(int64_t rows, int64_t out_channels) {
+  return rows <= std::max(kMaxPatchRows, kWeightCopies * out_channels);
+}
 
 // A channels_last map as a matrix with a row a pixel; shares memory.
 torch::Tensor as_rows(const torch::Tensor& map) {
@@ -73,7 +83,9 @@ torch::Tensor conv2d(const torch::Tensor& x, const torch::Tensor& weight, const 
   const PatchShape patch = {.kernel = weight.size(2), .stride = shape.stride, .padding = shape.padding};
   if (x.is_cpu() && x.scalar_type() == torch::kFloat32 && weight.is_contiguous() && is_channels_last(x)) {
     const int64_t rows = x.size(0) * x.size(2) * x.size(3) / (shape.stride * shape.stride);
-    if (is_pointwise(patch) || rows <= kMaxPatchRows) return PatchConvolution::apply(x, weight, bias, patch);
+    if (is_pointwise(patch) || are_patches_cheaper(rows, weight.size(0))) {
+      return PatchConvolution::apply(x, weight, bias, patch);
+    }
   }
   return torch::conv2d(x, weight, bias, shape.stride, shape.padding);
 }
