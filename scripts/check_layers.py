@@ -28,6 +28,8 @@ MODEL = {
     "model/weights": ["model/base", "model/core", "model/nn", "model/clip", "model/unet", "model/vae", "model/schedule"],
     "model/pipeline": ["model/base", "model/core", "model/nn", "model/clip", "model/unet", "model/vae",
                        "model/schedule", "model/weights"],
+    "model/single_file": ["model/base", "model/core", "model/nn", "model/clip", "model/unet", "model/vae",
+                          "model/schedule", "model/weights", "model/pipeline"],
 }
 COMPONENTS = ["train/data", "train/objective", "train/optim", "train/precision", "train/dist", "train/observe"]
 TRAIN = {folder: sorted(MODEL) for folder in COMPONENTS}
@@ -45,7 +47,8 @@ APP = {
     "app/ui": ["model/base", "train/observe"],
     "app/commands": ["app/cli", "app/ui", "train/portrait", "train/judge", "train/evaluate", "train/pretrain",
                      "train/run", "train/config", "train/observe", "train/dist", "train/data", "train/checkpoint",
-                     "model/base", "model/core", "model/pipeline", "model/weights", "model/image", "model/schedule"],
+                     "model/base", "model/core", "model/pipeline", "model/weights", "model/image", "model/schedule",
+                     "model/single_file"],
 }
 PYTHON = {"python/src": sorted(MODEL) + sorted(TRAIN)}
 ALLOWED = {**MODEL, **TRAIN, **APP, **PYTHON}

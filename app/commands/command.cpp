@@ -43,6 +43,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_render_command());
   commands.push_back(make_pretrain_command());
   commands.push_back(make_eval_command());
+  commands.push_back(make_convert_command());
   commands.push_back(make_reference_command());
   return commands;
 }

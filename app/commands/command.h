@@ -31,6 +31,7 @@ std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_render_command();
 std::unique_ptr<Command> make_pretrain_command();
 std::unique_ptr<Command> make_eval_command();
+std::unique_ptr<Command> make_convert_command();
 std::unique_ptr<Command> make_reference_command();
 
 // Every command, in the order of `sdtune --help`.

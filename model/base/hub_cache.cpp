@@ -89,7 +89,8 @@ fs::path find_model_folder(const std::string& name) {
   std::error_code error;
   if (fs::is_directory(name, error)) return name;
   if (fs::exists(name, error))
-    throw WeightError(name, "is a file; a diffusers folder (with model_index.json) is needed");
+    throw WeightError(name, "is a file, and a diffusers folder (with model_index.json) is needed",
+                      "make one of it: sdtune convert --model FILE --output FOLDER");
   if (name == kEmbeddedBase) return find_embedded_base();
   if (!is_hub_id(name))
     throw WeightError(name, "there is no such folder", "give a diffusers folder, or a hub id such as org/name");

@@ -104,11 +104,15 @@ Json ModelIndex::to_json() const {
   return json;
 }
 
+LoadReport load_weights(torch::nn::Module& module, const TensorSource& source, KeyFamily family, torch::Dtype dtype,
+                        torch::Device device) {
+  place_parameters(module, dtype, device);
+  return load_into(module, source, family);
+}
+
 LoadReport load_part(torch::nn::Module& module, const fs::path& folder, const PartKind& kind, torch::Dtype dtype,
                      torch::Device device) {
-  const TensorSource source = TensorSource::of_part(folder, kind.stem);
-  place_parameters(module, dtype, device);
-  return load_into(module, source, kind.family);
+  return load_weights(module, TensorSource::of_part(folder, kind.stem), kind.family, dtype, device);
 }
 
 void save_part(FileSystem& files, const torch::nn::Module& module, const Json& config, const fs::path& folder,

@@ -42,8 +42,12 @@ inline constexpr PartKind kUNetPart{KeyFamily::kUNet, "diffusion_pytorch_model"}
 inline constexpr PartKind kVaePart{KeyFamily::kVae, "diffusion_pytorch_model"};
 inline constexpr PartKind kTextEncoderPart{KeyFamily::kTextEncoder, "model"};
 
-// Brings the module's parameters to dtype and device without keeping their values, then loads every one of them from
-// folder/<stem>.safetensors (or shards, or the .fp16 variant). Throws WeightError: see TensorSource and load_into.
+// Brings the module's parameters to dtype and device without keeping their values, then loads every one of them. Throws
+// WeightError: see load_into.
+LoadReport load_weights(torch::nn::Module& module, const TensorSource& source, KeyFamily family, torch::Dtype dtype,
+                        torch::Device device);
+
+// The same from folder/<stem>.safetensors (or shards, or the .fp16 variant). Throws WeightError: see TensorSource too.
 LoadReport load_part(torch::nn::Module& module, const std::filesystem::path& folder, const PartKind& kind,
                      torch::Dtype dtype, torch::Device device);
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <set>
+#include <utility>
 
 #include "model/base/error.h"
 #include "model/base/json.h"
@@ -76,6 +77,17 @@ TensorSource TensorSource::of_part(const fs::path& folder, const std::string& st
                     "a part of the model was not downloaded?");
 }
 
+TensorSource TensorSource::of_tensors(std::string where,
+                                      const std::vector<std::pair<std::string, torch::Tensor>>& tensors) {
+  TensorSource source;
+  source.where_ = std::move(where);
+  for (const auto& [name, tensor] : tensors) {
+    const bool inserted = source.given_.emplace(name, tensor).second;
+    TORCH_CHECK(inserted, "two tensors are called ", name);
+  }
+  return source;
+}
+
 void TensorSource::add_file(const fs::path& path) {
   files_.emplace_back(path);
   for (const auto& [name, entry] : files_.back().header().tensors) {
@@ -114,15 +126,17 @@ void TensorSource::add_shards(const fs::path& index) {
 std::vector<std::string> TensorSource::names() const {
   std::vector<std::string> list;
   for (const auto& [name, file] : file_of_) list.push_back(name);
+  for (const auto& [name, tensor] : given_) list.push_back(name);
   return list;
 }
 
 torch::Tensor TensorSource::tensor(const std::string& name) const {
-  return files_[file_of_.at(name)].tensor(name);
+  const auto given = given_.find(name);
+  return given != given_.end() ? given->second : files_[file_of_.at(name)].tensor(name);
 }
 
 void TensorSource::release(const std::string& name) const {
-  files_[file_of_.at(name)].release(name);
+  if (!given_.contains(name)) files_[file_of_.at(name)].release(name);
 }
 
 }  // namespace sdtune::model

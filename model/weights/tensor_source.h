@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/weights/safetensors_file.h"
@@ -20,11 +21,14 @@ class TensorSource {
   // `stem`.safetensors.index.json lists, or the .fp16 variant of either. Shards must be plain file names inside the
   // folder. Throws WeightError naming what is missing, and how to convert where only pickles are there.
   static TensorSource of_part(const std::filesystem::path& folder, const std::string& stem);
+  // Tensors under names of the caller's choice, each once: views of a file of another layout. `where` goes into errors.
+  static TensorSource of_tensors(std::string where, const std::vector<std::pair<std::string, torch::Tensor>>& tensors);
 
   std::vector<std::string> names() const;
-  bool has(const std::string& name) const { return file_of_.contains(name); }
+  bool has(const std::string& name) const { return file_of_.contains(name) || given_.contains(name); }
   torch::Tensor tensor(const std::string& name) const;  // as stored; call contract: has(name)
-  void release(const std::string& name) const;          // takes it out of memory; the same contract
+  // Takes it out of memory, unless it was given as a tensor; the same contract.
+  void release(const std::string& name) const;
   // The file or folder, for errors.
   const std::string& where() const { return where_; }
 
@@ -36,6 +40,7 @@ class TensorSource {
   std::string where_;
   std::vector<SafetensorsFile> files_;
   std::map<std::string, std::size_t> file_of_;
+  std::map<std::string, torch::Tensor> given_;
 };
 
 }  // namespace sdtune::model

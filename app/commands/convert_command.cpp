@@ -1,0 +1,117 @@
+// `sdtune convert`: a diffusers folder to an LDM single file, and back.
+#include <cstdio>
+#include <filesystem>
+
+#include "app/cli/error_report.h"
+#include "app/commands/command.h"
+#include "app/commands/command_options.h"
+#include "app/commands/convert_options.h"
+#include "model/base/error.h"
+#include "model/base/hub_cache.h"
+#include "model/core/device.h"
+#include "model/single_file/convert.h"
+
+namespace sdtune::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSuffix = ".safetensors";
+
+bool is_file(const fs::path& path) {
+  std::error_code status;
+  return fs::is_regular_file(path, status);
+}
+
+class ConvertCommand : public Command {
+ public:
+  CommandHelp help() const override {
+    return {"convert", "Turns a diffusers folder into one safetensors file, or such a file into a folder.",
+            "sdtune convert --model FOLDER|FILE --output FILE|FOLDER [options]"};
+  }
+  FieldList fields() override { return options_.fields(); }
+
+  int run(Arguments arguments) override {
+    read_options(arguments);
+    const bool to_folder = is_file(options_.model);
+    check_output(to_folder);
+    const model::ConvertRequest request = make_request(to_folder);
+    const model::ConvertReport report = to_folder ? model::convert_to_folder(real_file_system(), request)
+                                                  : model::convert_to_single_file(real_file_system(), request);
+    print(report, request);
+    finish_output();
+    return 0;
+  }
+
+ private:
+  // Throws all that is wrong at once.
+  void read_options(const Arguments& arguments) {
+    GivenOptions given = apply_options(options_.fields(), arguments, "", "name the model with --model");
+    if (options_.model.empty()) given.problems.push_back({"--model", "is not given", "a diffusers folder or a file"});
+    if (options_.output.empty())
+      given.problems.push_back({"--output", "is not given", "a .safetensors file or a folder"});
+    const bool from_folder = !options_.model.empty() && !is_file(options_.model);
+    for (const char* name : {"config", "tokenizer", "prediction_type", "extract_ema"}) {
+      if (from_folder && given.origins.count(name) > 0) {
+        given.problems.push_back(
+            {flag_name(name), "is for reading a single file, and " + options_.model + " is none", "leave it out"});
+      }
+    }
+    if (!given.problems.empty()) throw ConfigError(given.problems);
+  }
+
+  // The other kind than --model, and nothing there that is not to be replaced.
+  void check_output(bool to_folder) const {
+    const fs::path output = options_.output;
+    if (to_folder && output.extension() == kSuffix) {
+      throw ConfigError("--output", "names a file, and --model is one already (got " + output.string() + ")",
+                        "give the folder to make");
+    }
+    if (!to_folder && output.extension() != kSuffix) {
+      throw ConfigError("--output",
+                        "must end in .safetensors, since --model is a folder (got " + output.string() + ")");
+    }
+    std::error_code status;
+    if (!fs::exists(output, status)) return;
+    if (!options_.overwrite)
+      throw ConfigError("--output", "exists (got " + output.string() + ")", "--overwrite replaces it");
+    const bool is_model = to_folder ? is_file(output / "model_index.json") : is_file(output);
+    if (!is_model) {
+      throw ConfigError("--output", "is not a model, so --overwrite does not replace it (got " + output.string() + ")");
+    }
+  }
+
+  model::ConvertRequest make_request(bool to_folder) const {
+    model::ConvertRequest request;
+    request.model = to_folder ? fs::path(options_.model) : find_model_folder(options_.model);
+    request.output = options_.output;
+    request.dry_run = options_.dry_run;
+    request.reading.config = options_.config.empty() ? fs::path() : find_model_folder(options_.config);
+    request.reading.tokenizer = options_.tokenizer;
+    request.reading.prediction_type = options_.prediction_type;
+    request.reading.extract_ema = options_.extract_ema;
+    if (options_.dtype != "auto") request.reading.dtype = model::parse_dtype(options_.dtype, "--dtype");
+    return request;
+  }
+
+  void print(const model::ConvertReport& report, const model::ConvertRequest& request) const {
+    std::fprintf(stderr, "model    %s (%s)\n", request.model.c_str(), model::family_name(report.family));
+    std::fprintf(stderr, "predicts %s (%s)\n", report.prediction.type.c_str(), report.prediction.origin.c_str());
+    std::fprintf(stderr, "weights  %lld matched, 0 missing, 0 unexpected, %zu ignored; %s\n",
+                 static_cast<long long>(report.parameters), report.ignored.size(),
+                 model::dtype_name(report.dtype).c_str());
+    std::fprintf(stderr, "%s\n",
+                 request.dry_run ? "dry run  nothing is written" : "checked  read again, every bit as it should be");
+    if (!request.dry_run) std::puts(request.output.c_str());
+  }
+
+  ConvertOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_convert_command() {
+  return std::make_unique<ConvertCommand>();
+}
+
+}  // namespace sdtune::app

@@ -1,0 +1,52 @@
+#include "model/single_file/ldm_file.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "model/base/error.h"
+#include "model/weights/key_map.h"
+
+namespace sdtune::model {
+namespace {
+
+std::string plain_name(const std::string& stored) {
+  const std::string name = our_key(KeyFamily::kUNet, stored);  // which only strips wrappers
+  for (const std::string_view prefix : {kSd1TextPrefix, kSdxlTextPrefix}) {
+    if (!name.starts_with(prefix)) continue;
+    const std::string key = our_key(KeyFamily::kTextEncoder, name.substr(prefix.size()));
+    return key.empty() ? name : std::string(prefix) + key;
+  }
+  return name;
+}
+
+}  // namespace
+
+LdmFile::LdmFile(const std::filesystem::path& path) : file_(path) {
+  for (const auto& [stored, entry] : file_.header().tensors) {
+    const auto [position, inserted] = stored_.emplace(plain_name(stored), stored);
+    if (!inserted) {
+      throw WeightError(where() + ": " + stored, "is the same tensor as " + position->second + " by its name");
+    }
+  }
+}
+
+bool LdmFile::has_under(const std::string& prefix) const {
+  const auto first = stored_.lower_bound(prefix);
+  return first != stored_.end() && first->first.starts_with(prefix);
+}
+
+std::vector<std::string> LdmFile::names_under(const std::string& prefix) const {
+  std::vector<std::string> names;
+  for (auto at = stored_.lower_bound(prefix); at != stored_.end() && at->first.starts_with(prefix); ++at) {
+    names.push_back(at->first);
+  }
+  return names;
+}
+
+std::string ema_name(const std::string& unet_tensor) {
+  std::string name = unet_tensor.substr(std::string_view("model.").size());
+  std::erase(name, '.');
+  return kEmaPrefix + name;
+}
+
+}  // namespace sdtune::model

@@ -1,0 +1,154 @@
+#include "model/single_file/single_file_read.h"
+
+#include <array>
+#include <set>
+#include <utility>
+
+#include "model/base/error.h"
+#include "model/nn/initial_values.h"
+#include "model/pipeline/bundle_configs.h"
+#include "model/schedule/scheduler.h"
+#include "model/single_file/ldm_parts.h"
+#include "model/single_file/published_configs.h"
+
+namespace sdtune::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The noise schedule and its derivatives, which training code of 2022 kept as buffers.
+constexpr std::array kScheduleTables = {"betas",
+                                        "alphas_cumprod",
+                                        "alphas_cumprod_prev",
+                                        "sqrt_alphas_cumprod",
+                                        "sqrt_one_minus_alphas_cumprod",
+                                        "log_one_minus_alphas_cumprod",
+                                        "sqrt_recip_alphas_cumprod",
+                                        "sqrt_recipm1_alphas_cumprod",
+                                        "posterior_variance",
+                                        "posterior_log_variance_clipped",
+                                        "posterior_mean_coef1",
+                                        "posterior_mean_coef2",
+                                        "lvlb_weights",
+                                        "logvar",
+                                        "scale_factor",
+                                        "denoiser.sigmas",
+                                        "v_pred",
+                                        "ztsnr"};
+
+bool carries_nothing(const std::string& name) {
+  for (const char* table : kScheduleTables) {
+    if (name == table) return true;
+  }
+  return name.starts_with(kEmaPrefix);
+}
+
+BundleConfigs configs_of(const LdmFile& file, ModelFamily family, const SingleFileOptions& options,
+                         PredictionChoice& prediction) {
+  if (!options.config.empty()) {
+    BundleConfigs configs = BundleConfigs::read(options.config);
+    const ModelFamily theirs = family_of(configs, options.config.string());
+    if (theirs != family) {
+      throw ConfigError("--config", "describes another family than " + file.where() + " is (got " +
+                                        family_name(theirs) + "; allowed: " + family_name(family) + ")");
+    }
+    prediction = choose_prediction(file, family, options.prediction_type, configs.scheduler);
+    configs.scheduler["prediction_type"] = prediction.type;
+    return configs;
+  }
+  check_published_size(file, family);
+  prediction = choose_prediction(file, family, options.prediction_type, std::nullopt);
+  if (options.tokenizer.empty()) {
+    throw ConfigError("--tokenizer", "is not given, and a single file holds no tokenizer",
+                      "give a folder with CLIP's vocab.json and merges.txt: tokenizer/ of any Stable Diffusion folder, "
+                      "or fetch it once: hf download openai/clip-vit-large-patch14 vocab.json merges.txt --local-dir "
+                      "clip");
+  }
+  return published_configs(family, prediction.type, options.tokenizer);
+}
+
+// The bundle with modules whose weights are yet to come.
+ModelBundle empty_bundle(BundleConfigs configs, const fs::path& path) {
+  const WithoutInitialValues every_weight_is_loaded;
+  ModelBundle bundle{.pipeline_class = configs.index.pipeline_class,
+                     .tokenizer = std::move(configs.tokenizer),
+                     .tokenizer_2 = std::move(configs.tokenizer_2),
+                     .scheduler_class = configs.index.scheduler_class,
+                     .scheduler_config = std::move(configs.scheduler),
+                     .force_zeros_for_empty_prompt = configs.index.force_zeros_for_empty_prompt,
+                     .folder = path};
+  bundle.text_encoder = CLIPTextModel(configs.text_encoder);
+  if (configs.text_encoder_2) bundle.text_encoder_2 = CLIPTextModel(*configs.text_encoder_2);
+  bundle.unet = UNet2DConditionModel(configs.unet);
+  bundle.vae = AutoencoderKL(configs.vae);
+  return bundle;
+}
+
+// Refuses what belongs to no part and is not known to be empty; returns what is ignored.
+std::vector<std::string> check_strangers(const LdmFile& file, const std::vector<LdmPart>& parts) {
+  std::vector<std::string> ignored, strangers;
+  for (const std::string& name : file.names_under("")) {
+    bool belongs = false;
+    for (const LdmPart& part : parts) belongs = belongs || name.starts_with(part.prefix);
+    if (!belongs) (carries_nothing(name) ? ignored : strangers).push_back(name);
+  }
+  if (strangers.empty()) return ignored;
+  throw WeightError(file.where(), "holds " + std::to_string(strangers.size()) +
+                                      " tensors that are no part of the model (" + strangers.front() +
+                                      (strangers.size() > 1 ? ", ...)" : ")"));
+}
+
+void fill(const LdmFile& file, const SingleFileOptions& options, SingleFileModel& model) {
+  const std::vector<LdmPart> parts = ldm_parts(model.bundle, model.family);
+  model.ignored = check_strangers(file, parts);
+  std::vector<TensorSource> sources;
+  for (const LdmPart& part : parts) {
+    const PartTensors taken = take_part(file, part, options.extract_ema);
+    model.ignored.insert(model.ignored.end(), taken.tolerated.begin(), taken.tolerated.end());
+    sources.push_back(TensorSource::of_tensors(file.where() + ": " + part.name, taken.tensors));
+  }
+  const torch::Dtype dtype = options.dtype.value_or(joint_dtype(sources));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const LoadReport report = load_weights(*parts[i].module, sources[i], parts[i].kind.family, dtype, torch::kCPU);
+    model.loaded += std::ssize(report.matched);
+    parts[i].module->eval();
+  }
+}
+
+void check_ema(const LdmFile& file) {
+  if (file.has_under(kEmaPrefix)) return;
+  throw WeightError(file.where(), "holds no EMA copy of the UNet: no tensor begins with model_ema.",
+                    "leave --extract-ema out");
+}
+
+}  // namespace
+
+torch::Dtype joint_dtype(const std::vector<TensorSource>& sources) {
+  std::set<torch::Dtype> dtypes;
+  for (const TensorSource& source : sources) {
+    for (const std::string& name : source.names()) {
+      const torch::Tensor tensor = source.tensor(name);
+      if (tensor.is_floating_point()) dtypes.insert(tensor.scalar_type());
+    }
+  }
+  const bool half = dtypes.size() == 1 && c10::elementSize(*dtypes.begin()) == 2;
+  return half ? *dtypes.begin() : torch::kFloat32;
+}
+
+SingleFileModel read_single_file(const fs::path& path, const SingleFileOptions& options) {
+  const LdmFile file(path);
+  const ModelFamily family = detect_family(file);
+  if (options.extract_ema) check_ema(file);
+  PredictionChoice prediction;
+  BundleConfigs configs = configs_of(file, family, options, prediction);
+  if (family == ModelFamily::kSdxl && file.has("ztsnr")) configs.scheduler["rescale_betas_zero_snr"] = true;
+  make_scheduler(configs.index.scheduler_class, configs.scheduler, path.string());  // refuses what it does not support
+  std::vector<Problem> misfits = configs.find_misfits(options.config.empty() ? options.tokenizer : options.config);
+  if (!misfits.empty()) throw WeightError(std::move(misfits));
+  SingleFileModel model{
+      .bundle = empty_bundle(std::move(configs), path), .family = family, .prediction = prediction, .ignored = {}};
+  fill(file, options, model);
+  return model;
+}
+
+}  // namespace sdtune::model

@@ -1,0 +1,41 @@
+// A whole model from one LDM safetensors file.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/pipeline/bundle.h"
+#include "model/single_file/model_family.h"
+#include "model/single_file/prediction_choice.h"
+
+namespace sdtune::model {
+
+struct SingleFileOptions {
+  std::filesystem::path config;                // a diffusers folder, weights not needed; empty: the published configs
+  std::filesystem::path tokenizer;             // a folder with CLIP's vocabulary; not needed with `config`
+  std::optional<std::string> prediction_type;  // epsilon or v_prediction; none: as the file says
+  bool extract_ema = false;                    // the UNet's values from the EMA copy
+  std::optional<torch::Dtype> dtype;           // of the modules; none: one that holds every stored value exactly
+};
+
+struct SingleFileModel {
+  ModelBundle bundle;  // on the CPU; `folder` is the file
+  ModelFamily family = ModelFamily::kSd1;
+  PredictionChoice prediction;
+  std::int64_t loaded = 0;           // parameters filled, all that there are
+  std::vector<std::string> ignored;  // names of tensors that carry nothing: noise schedule, EMA copy, ...
+};
+
+// Throws WeightError naming the file, counts and first names, unless every parameter of every part is there in its
+// shape and every tensor is used or known to carry nothing; ConfigError naming the option that is needed.
+SingleFileModel read_single_file(const std::filesystem::path& path, const SingleFileOptions& options);
+
+// The dtype that holds every floating tensor of all sources exactly: theirs, or float32 where they differ.
+torch::Dtype joint_dtype(const std::vector<TensorSource>& sources);
+
+}  // namespace sdtune::model

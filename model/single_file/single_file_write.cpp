@@ -1,0 +1,121 @@
+#include "model/single_file/single_file_write.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/full.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "model/base/error.h"
+#include "model/schedule/prediction.h"
+#include "model/single_file/ldm_parts.h"
+#include "model/single_file/stored_weights.h"
+
+namespace sdtune::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool predicts_velocity(const ModelBundle& bundle) {
+  const std::string where = bundle.folder.string();
+  const PredictionType type = prediction_type_of(bundle.scheduler_config, where);
+  if (type == PredictionType::kSample) {
+    throw WeightError(where, "predicts x0, which no single file can say (got sample; allowed: epsilon, v_prediction)");
+  }
+  return type == PredictionType::kVPrediction;
+}
+
+std::string architecture(ModelFamily family, bool velocity) {
+  if (family == ModelFamily::kSdxl) return "stable-diffusion-xl-v1-base";
+  if (family == ModelFamily::kSd1) return "stable-diffusion-v1";
+  return velocity ? "stable-diffusion-v2-768-v" : "stable-diffusion-v2-512";
+}
+
+// Stability's model metadata, "modelspec" 1.0.0.
+std::map<std::string, std::string> metadata(const ModelBundle& bundle, ModelFamily family, const fs::path& path) {
+  const bool velocity = predicts_velocity(bundle);
+  const std::string side = std::to_string(bundle.unet->config().sample_size * bundle.vae_factor());
+  std::map<std::string, std::string> map = {{"modelspec.sai_model_spec", "1.0.0"},
+                                            {"modelspec.architecture", architecture(family, velocity)},
+                                            {"modelspec.title", path.stem().string()},
+                                            {"modelspec.prediction_type", velocity ? "v" : "epsilon"}};
+  if (bundle.unet->config().sample_size > 0) map["modelspec.resolution"] = side + "x" + side;
+  return map;
+}
+
+// CLIP's logit scale at the end of its training, ln 100.
+torch::Tensor logit_scale() {
+  return at::full({}, std::log(100.0), torch::kFloat32);
+}
+
+// OpenCLIP-H as its code builds it: 24 layers and a projection. Here the last layer is the one before it once more.
+void complete_open_clip(const CLIPTextModel& encoder, NamedTensors& tensors) {
+  const std::string prefix = std::string(kSd2TextPrefix) + "transformer.resblocks.";
+  const std::int64_t layers = encoder->config().num_hidden_layers;
+  const std::string last = prefix + std::to_string(layers - 1) + ".";
+  NamedTensors dummy;
+  for (const auto& [name, tensor] : tensors) {
+    if (name.starts_with(last)) {
+      dummy.emplace_back(prefix + std::to_string(layers) + "." + name.substr(last.size()), tensor);
+    }
+  }
+  tensors.insert(tensors.end(), dummy.begin(), dummy.end());
+  const std::int64_t width = encoder->config().hidden_size;
+  tensors.emplace_back(std::string(kSd2TextPrefix) + "text_projection", at::eye(width, torch::kFloat32));
+  tensors.emplace_back(std::string(kSd2TextPrefix) + "logit_scale", logit_scale());
+}
+
+NamedTensors all_tensors(const ModelBundle& bundle, ModelFamily family, const std::vector<LdmPart>& parts) {
+  NamedTensors all;
+  for (const LdmPart& part : parts) {
+    for (const auto& [name, tensor] : stored_tensors(part)) all.emplace_back(part.prefix + name, tensor);
+  }
+  if (family == ModelFamily::kSd2) complete_open_clip(bundle.text_encoder, all);
+  if (family != ModelFamily::kSdxl) return all;
+  all.emplace_back(std::string(kSdxlText2Prefix) + "logit_scale", logit_scale());
+  // How community files of SDXL say it, which programs look for.
+  if (predicts_velocity(bundle)) all.emplace_back("v_pred", at::empty({0}, torch::kFloat32));
+  const auto rescaled = bundle.scheduler_config.find("rescale_betas_zero_snr");
+  if (rescaled != bundle.scheduler_config.end() && *rescaled == true) {
+    all.emplace_back("ztsnr", at::empty({0}, torch::kFloat32));
+  }
+  return all;
+}
+
+// Why the writing failed is what matters, so a second failure is nothing.
+void remove_quietly(FileSystem& files, const fs::path& path) {
+  std::error_code status;
+  if (!fs::exists(path, status)) return;
+  try {
+    files.unlink(path);
+  } catch (const StorageError&) {
+  }
+}
+
+}  // namespace
+
+std::int64_t write_single_file(FileSystem& files, const ModelBundle& bundle, ModelFamily family, const fs::path& path,
+                               torch::Dtype dtype) {
+  const std::vector<LdmPart> parts = ldm_parts(bundle, family);
+  NamedTensors tensors = all_tensors(bundle, family, parts);
+  const std::int64_t count = std::ssize(tensors);
+  const fs::path unproven = partial_name(path);
+  try {
+    write_safetensors(files, unproven, std::move(tensors), dtype, metadata(bundle, family, path));
+    const LdmFile written(unproven);
+    for (const LdmPart& part : parts) {
+      const TensorSource source = TensorSource::of_tensors(path.string(), take_part(written, part, false).tensors);
+      check_stored_weights(*part.module, source, part.kind.family, dtype);
+    }
+    files.rename(unproven, path);
+  } catch (const Error&) {
+    for (const fs::path& left : {unproven, partial_name(unproven)}) remove_quietly(files, left);
+    throw;
+  }
+  files.sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
+  return count;
+}
+
+}  // namespace sdtune::model

@@ -1,0 +1,106 @@
+#include "model/single_file/single_file_write.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "model/base/error.h"
+#include "model/single_file/ldm_file.h"
+#include "model/single_file/stored_weights.h"
+#include "model/weights/safetensors_writer.h"
+#include "tests/support/faulty_file_system.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/tiny_bundle.h"
+
+namespace sdtune::model {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+std::vector<std::string> files_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename());
+  return names;
+}
+
+// Passes on to the real one, and changes the last byte that is written.
+class BitFlip : public test::FaultyFileSystem {
+ public:
+  void rename(const fs::path& from, const fs::path& to) override {
+    if (!flipped_) {
+      std::fstream file(from, std::ios::in | std::ios::out | std::ios::binary);
+      file.seekg(-1, std::ios::end);
+      const int last = file.get();
+      file.seekp(-1, std::ios::end);
+      file.put(static_cast<char>(last ^ 1));
+    }
+    flipped_ = true;
+    test::FaultyFileSystem::rename(from, to);
+  }
+
+ private:
+  bool flipped_ = false;
+};
+
+class SingleFileWrite : public ::testing::Test {
+ protected:
+  std::int64_t write(FileSystem& files) {
+    return write_single_file(files, bundle_, ModelFamily::kSd1, folder() / "m.safetensors", torch::kFloat16);
+  }
+  fs::path folder() const { return scratch_.path() / "out"; }
+  void SetUp() override { scratch_.write("out/m.safetensors", "old"); }
+
+  test::ScratchFolder scratch_;
+  ModelBundle bundle_ = test::make_tiny_bundle(scratch_, false);
+};
+
+TEST_F(SingleFileWrite, ReplacesTheOldFileOnlyByAWholeOne) {
+  test::FaultyFileSystem counter;
+  EXPECT_GT(write(counter), 100);
+  EXPECT_EQ(files_in(folder()), std::vector<std::string>{"m.safetensors"});
+  for (const std::size_t at : counter.milestones(40)) {
+    scratch_.write("out/m.safetensors", "old");
+    test::FaultyFileSystem files(test::Fault::kFailOnce, at);
+    // After the last rename only the sync of the folder can fail: the new file is whole.
+    EXPECT_THROW(write(files), StorageError);
+    EXPECT_EQ(files_in(folder()), std::vector<std::string>{"m.safetensors"}) << at;
+    const bool is_old = read_file(folder() / "m.safetensors") == "old";
+    EXPECT_TRUE(is_old || LdmFile(folder() / "m.safetensors").has("model.diffusion_model.out.2.bias")) << at;
+  }
+}
+
+TEST_F(SingleFileWrite, FindsABitThatTheDiskChanged) {
+  BitFlip files;
+  try {
+    write(files);
+    FAIL() << "the file was taken for right";
+  } catch (const StorageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("read again"));
+  }
+  EXPECT_EQ(files_in(folder()), std::vector<std::string>{"m.safetensors"});
+  EXPECT_EQ(read_file(folder() / "m.safetensors"), "old");
+}
+
+TEST_F(SingleFileWrite, RefusesWhatNoFileCanSay) {
+  bundle_.scheduler_config["prediction_type"] = "sample";
+  EXPECT_THROW(write(real_file_system()), WeightError);
+  EXPECT_EQ(read_file(folder() / "m.safetensors"), "old");
+}
+
+TEST(StoredWeights, AreComparedBitByBit) {
+  const Linear linear(3, 2);
+  NamedTensors stored = {{"weight", linear->weight.detach().clone()}, {"bias", linear->bias.detach().clone()}};
+  const auto check = [&] {
+    check_stored_weights(*linear, TensorSource::of_tensors("file", stored), KeyFamily::kUNet, torch::kFloat32);
+  };
+  EXPECT_NO_THROW(check());
+  stored[1].second[0] += 1e-6;
+  EXPECT_THROW(check(), StorageError);
+  stored.pop_back();
+  EXPECT_THROW(check(), StorageError);
+}
+
+}  // namespace
+}  // namespace sdtune::model
