@@ -27,15 +27,16 @@ std::string file_name_part(const std::string& text) {
   return name.empty() ? "picture" : name;
 }
 
-std::filesystem::path free_path(const std::filesystem::path& folder, const std::string& name) {
-  std::filesystem::path path = folder / (name + ".png");
+}  // namespace
+
+std::filesystem::path free_path(const std::filesystem::path& wanted) {
+  std::filesystem::path path = wanted;
   for (int attempt = 2; std::filesystem::exists(path); ++attempt) {
-    path = folder / (name + "-" + std::to_string(attempt) + ".png");
+    path =
+        wanted.parent_path() / (wanted.stem().string() + "-" + std::to_string(attempt) + wanted.extension().string());
   }
   return path;
 }
-
-}  // namespace
 
 Image to_image(const torch::Tensor& picture) {
   const torch::Tensor bytes = (picture.detach().to(torch::kCPU, torch::kFloat32) * 255)
@@ -68,8 +69,8 @@ std::string parameters_text(const SampleOptions& options, const Drawing& drawing
 std::filesystem::path write_picture(const SampleOptions& options, const Drawing& drawing) {
   FileSystem& files = real_file_system();
   files.create_directories(options.output);
-  const std::string name = file_name_part(options.prompt) + "_" + std::to_string(drawing.seed);
-  const std::filesystem::path path = free_path(options.output, name);
+  const std::string name = file_name_part(options.prompt) + "_" + std::to_string(drawing.seed) + ".png";
+  const std::filesystem::path path = free_path(std::filesystem::path(options.output) / name);
   model::write_png(files, path, to_image(drawing.pixels),
                    {{"parameters", parameters_text(options, drawing)}, {"Software", "sdtune " SDTUNE_VERSION}});
   return path;

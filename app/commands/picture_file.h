@@ -23,12 +23,15 @@ struct Drawing {
 // [3, H, W] in [0, 1] -> 8 bits, rounded as diffusers' numpy_to_pil does.
 Image to_image(const torch::Tensor& picture);
 
+// `wanted`, or when that is taken NAME-2.EXTENSION and so on: no picture is ever overwritten.
+std::filesystem::path free_path(const std::filesystem::path& wanted);
+
 // How a picture was drawn, as the text chunk `parameters` that AUTOMATIC1111's web interface writes and many programs
 // read: the prompt, "Negative prompt: ..." where there is one, and "Steps: 30, Sampler: ..., ..." on the last line.
 std::string parameters_text(const SampleOptions& options, const Drawing& drawing);
 
-// Writes OUTPUT/<words of the prompt>_<seed>.png, or ..._<seed>-2.png and so on when that is taken: no picture is ever
-// overwritten. Makes the folder. Returns the path. Throws StorageError.
+// Writes OUTPUT/<words of the prompt>_<seed>.png or a free name beside it. Makes the folder. Returns the path. Throws
+// StorageError.
 std::filesystem::path write_picture(const SampleOptions& options, const Drawing& drawing);
 
 }  // namespace sdtune::app

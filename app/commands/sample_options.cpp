@@ -55,6 +55,18 @@ void add_picture_fields(SampleOptions& options, FieldList& list) {
        &options.height});
 }
 
+void add_grid_fields(SampleOptions& options, FieldList& list) {
+  const std::string group = "One picture of all";
+  list.push_back(
+      {text_field("grid", "Also all pictures in one: a column a prompt, a row an image (a single prompt: one row).",
+                  group, "FILE.png"),
+       &options.grid});
+  list.push_back({text_field("compare", "Another model; its pictures of the same prompts and seeds stand above.", group,
+                             "DIR|ORG/NAME"),
+                  &options.compare});
+  list.push_back({text_field("references", "Photos for the first row.", group, "DIR"), &options.references});
+}
+
 void add_machine_fields(SampleOptions& options, FieldList& list) {
   const std::string group = "Model and machine";
   FieldInfo model = text_field("model",
@@ -84,6 +96,7 @@ void add_machine_fields(SampleOptions& options, FieldList& list) {
 FieldList SampleOptions::fields() {
   FieldList list;
   add_picture_fields(*this, list);
+  add_grid_fields(*this, list);
   add_machine_fields(*this, list);
   return list;
 }

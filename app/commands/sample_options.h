@@ -24,6 +24,9 @@ struct SampleOptions {
   std::optional<std::int64_t> height;  // px
   std::string model;                   // empty: see chosen_model.h
   std::string output = "samples";
+  std::string grid;        // a PNG file with all pictures in one; empty: none
+  std::string compare;     // a model whose pictures stand above in the grid; empty: none
+  std::string references;  // a folder of photos for the grid's first row; empty: none
   std::int64_t batch = 1;  // pictures drawn at once
   std::string device = "auto";
   std::string dtype = "float32";

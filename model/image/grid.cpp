@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 #include <opencv2/imgproc.hpp>
+#include <sstream>
+#include <utility>
 
 #include "model/base/error.h"
 
@@ -11,9 +13,10 @@ namespace sdtune::model {
 
 namespace {
 
-constexpr int kCaptionHeight = 18;  // px
+constexpr int kLineHeight = 18;  // px
+constexpr std::size_t kMostLines = 3;
 constexpr double kCaptionScale = 0.4;
-constexpr int kCaptionBaseline = 5;  // px, from the cell's lower edge
+constexpr int kCaptionBaseline = 5;  // px, from the line's lower edge
 
 struct Cells {
   std::int64_t columns = 0;
@@ -42,10 +45,34 @@ void paste(cv::Mat& sheet, const Image& picture, std::int64_t left, std::int64_t
   view.copyTo(sheet(cv::Rect(static_cast<int>(left), static_cast<int>(top), view.cols, view.rows)));
 }
 
-// Cut to the cell's width, because putText would run into the neighbour's.
-void write_caption(cv::Mat cell, const std::string& caption) {
-  cv::putText(cell, caption, cv::Point(0, cell.rows - kCaptionBaseline), cv::FONT_HERSHEY_SIMPLEX, kCaptionScale,
-              cv::Scalar(0, 0, 0), 1, cv::LINE_AA);
+int text_width(const std::string& text) {
+  int baseline = 0;
+  return cv::getTextSize(text, cv::FONT_HERSHEY_SIMPLEX, kCaptionScale, 1, &baseline).width;
+}
+
+// Broken between words to lines of at most `width` px; what is longer than kMostLines is cut.
+std::vector<std::string> wrapped(const std::string& caption, std::int64_t width) {
+  std::vector<std::string> lines;
+  std::istringstream words(caption);
+  for (std::string word; words >> word;) {
+    if (!lines.empty() && text_width(lines.back() + ' ' + word) <= width) {
+      lines.back().append(" ").append(word);
+    } else if (lines.size() < kMostLines) {
+      lines.push_back(std::move(word));
+    } else {
+      break;
+    }
+  }
+  return lines;
+}
+
+// A word wider than the area is cut, because putText would run into the neighbour's.
+void write_caption(cv::Mat area, const std::vector<std::string>& lines) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const int bottom = static_cast<int>(i + 1) * kLineHeight;
+    cv::putText(area, lines[i], cv::Point(0, bottom - kCaptionBaseline), cv::FONT_HERSHEY_SIMPLEX, kCaptionScale,
+                cv::Scalar(0, 0, 0), 1, cv::LINE_AA);
+  }
 }
 
 }  // namespace
@@ -57,7 +84,13 @@ Image make_grid(const std::vector<Image>& pictures, const GridLayout& layout) {
                                 std::to_string(pictures.size()) + ")");
   }
   const Cells cells = lay_out(pictures, layout);
-  const std::int64_t caption = layout.captions.empty() ? 0 : kCaptionHeight;
+  std::vector<std::vector<std::string>> captions;
+  std::size_t lines = 0;
+  for (const std::string& caption : layout.captions) {
+    captions.push_back(wrapped(caption, cells.width));
+    lines = std::max(lines, captions.back().size());
+  }
+  const std::int64_t caption = static_cast<std::int64_t>(lines) * kLineHeight;
   Image grid;
   grid.width = layout.gap + cells.columns * (cells.width + layout.gap);
   grid.height = layout.gap + cells.rows * (cells.height + caption + layout.gap);
@@ -72,7 +105,7 @@ Image make_grid(const std::vector<Image>& pictures, const GridLayout& layout) {
     if (caption > 0) {
       write_caption(sheet(cv::Rect(static_cast<int>(left), static_cast<int>(top + cells.height),
                                    static_cast<int>(cells.width), static_cast<int>(caption))),
-                    layout.captions[i]);
+                    captions[i]);
     }
   }
   return grid;

@@ -10,9 +10,10 @@
 namespace sdtune::model {
 
 struct GridLayout {
-  std::int64_t columns = 0;                // 0: as square as possible
-  std::int64_t gap = 4;                    // px, white, between the cells and around them
-  std::vector<std::string> captions = {};  // under each picture; none, or one a picture; what is not ASCII shows as '?'
+  std::int64_t columns = 0;  // 0: as square as possible
+  std::int64_t gap = 4;      // px, white, between the cells and around them
+  // Under each picture, in up to three lines; none, or one a picture; what is not ASCII shows as '?'.
+  std::vector<std::string> captions = {};
 };
 
 // Row by row from the top left. Each cell has the size of the largest picture; smaller ones are centred in theirs.
