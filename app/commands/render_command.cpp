@@ -100,8 +100,9 @@ class RenderCommand : public Command {
   void draw_batch(RenderFolder& folder, std::int64_t first, std::int64_t count, int threads) {
     std::vector<portrait::Portrait> portraits;
     for (std::int64_t i = first; i < first + count; ++i) {
-      portraits.push_back(portrait::draw_portrait(portrait::picture_seeds(
-          plan_.set, static_cast<std::uint64_t>(plan_.person_of(i)), static_cast<std::uint64_t>(plan_.view_of(i)))));
+      const portrait::PictureSeeds seeds = portrait::picture_seeds(
+          plan_.set, static_cast<std::uint64_t>(plan_.person_of(i)), static_cast<std::uint64_t>(plan_.view_of(i)));
+      portraits.push_back(options_.subject ? portrait::draw_photo(seeds) : portrait::draw_portrait(seeds));
     }
     const std::vector<std::uint8_t> bytes = portrait::render_batch(portraits, options_.size, threads);
     const auto picture_bytes = static_cast<std::ptrdiff_t>(3 * options_.size * options_.size);

@@ -31,9 +31,10 @@ void add_people_fields(RenderOptions& options, FieldList& list) {
   list.push_back({std::move(set), &options.set});
   list.push_back({whole_number("seed", "Number of the first person in the set.", group, 0, people - 1), &options.seed});
   list.push_back({whole_number("count", "People to draw.", group, 1, people), &options.count});
-  list.push_back({whole_number("subject", "Draw this reserved person only; stands for set, seed and count.", group, 0,
-                               reserved - 1),
-                  &options.subject});
+  list.push_back(
+      {whole_number("subject", "Photos of this reserved person, no sketches; stands for set, seed and count.", group, 0,
+                    reserved - 1),
+       &options.subject});
   list.push_back({whole_number("views", "Pictures of each person, each in another place and pose.", group, 1, views),
                   &options.views});
   list.push_back(

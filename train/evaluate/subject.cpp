@@ -32,7 +32,7 @@ Subject make_subject(judge::Judge& judge, std::uint64_t number, const torch::Ten
 torch::Tensor rendered_references(std::uint64_t number, std::int64_t count) {
   std::vector<portrait::Portrait> portraits;
   for (std::int64_t view = 0; view < count; ++view) {
-    portraits.push_back(portrait::draw_portrait(
+    portraits.push_back(portrait::draw_photo(
         portrait::picture_seeds(portrait::PortraitSet::kReserved, number, static_cast<std::uint64_t>(view))));
   }
   return judge::portrait_pictures(portraits, judge::kJudgeSize, 1);

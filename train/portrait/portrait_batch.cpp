@@ -51,12 +51,22 @@ class BatchJob {
   std::exception_ptr failure_;
 };
 
+Portrait captioned(const PictureSeeds& seeds, const Context& now) {
+  Portrait portrait{seeds, draw_identity(seeds.person), now, {}};
+  portrait.caption = caption(portrait.who, now, seeds.picture);
+  return portrait;
+}
+
 }  // namespace
 
 Portrait draw_portrait(const PictureSeeds& seeds) {
-  Portrait portrait{seeds, draw_identity(seeds.person), draw_context(seeds.picture), {}};
-  portrait.caption = caption(portrait.who, portrait.now, seeds.picture);
-  return portrait;
+  return captioned(seeds, draw_context(seeds.picture));
+}
+
+Portrait draw_photo(const PictureSeeds& seeds) {
+  Context now = draw_context(seeds.picture);
+  now.style = Style::kPhoto;
+  return captioned(seeds, now);
 }
 
 std::vector<std::uint8_t> render_batch(const std::vector<Portrait>& portraits, std::int64_t size, int threads) {

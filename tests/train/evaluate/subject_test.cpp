@@ -37,7 +37,7 @@ TEST(Subject, IsRefusedWhereItIsSeveralOrKnownFromTraining) {
 
 TEST(Subject, PhotosOfAnySizeLookLikeTheJudgesRenders) {
   const test::ScratchFolder scratch;
-  const auto portrait = portrait::draw_portrait(portrait::picture_seeds(portrait::PortraitSet::kReserved, 2, 0));
+  const auto portrait = portrait::draw_photo(portrait::picture_seeds(portrait::PortraitSet::kReserved, 2, 0));
   model::write_png(real_file_system(), scratch.path() / "a.png", portrait::render(portrait.who, portrait.now, 128));
   const torch::Tensor photos = photo_references(scratch.path()), renders = rendered_references(2, 2);
   ASSERT_EQ(photos.sizes(), (torch::IntArrayRef{1, 3, 64, 64}));

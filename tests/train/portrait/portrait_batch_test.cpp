@@ -50,5 +50,18 @@ TEST(Portrait, IsDrawnFromItsSeedsAlone) {
   EXPECT_NE(a.now.detail_seed, other.now.detail_seed);
 }
 
+TEST(PortraitBatch, PhotosDifferFromPortraitsInStyleAlone) {
+  int sketches = 0;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const Portrait any = draw_portrait({3, seed}), photo = draw_photo({3, seed});
+    EXPECT_EQ(photo.now.style, Style::kPhoto);
+    EXPECT_EQ(photo.now.place, any.now.place);
+    EXPECT_EQ(photo.now.yaw, any.now.yaw);
+    sketches += any.now.style == Style::kSketch ? 1 : 0;
+    EXPECT_TRUE(photo.caption == any.caption || any.now.style != Style::kPhoto);
+  }
+  EXPECT_GT(sketches, 0);
+}
+
 }  // namespace
 }  // namespace sdtune::train::portrait
