@@ -13,16 +13,17 @@ namespace sdtune::model {
 
 // What a number is for. The values are part of what a seed means: never renumber, only append (at most 256).
 enum class Draw : std::uint32_t {
-  kNoise = 0,        // the noise added to a latent
-  kTimestep = 1,     // the training timestep
-  kLatent = 2,       // the sample of the VAE's posterior
-  kFlip = 3,         // mirrored or not
-  kOrder = 4,        // the order of the photos in an epoch
-  kNoiseOffset = 5,  // diffusers' noise_offset
-  kCrop = 6,         // where a random crop lies
-  kDropout = 7,      // whether a caption is dropped
-  kClassOrder = 8,   // the order of the class pictures in an epoch
-  kWeights = 9,      // initial values of new weights
+  kNoise = 0,               // the noise added to a latent
+  kTimestep = 1,            // the training timestep
+  kLatent = 2,              // the sample of the VAE's posterior
+  kFlip = 3,                // mirrored or not
+  kOrder = 4,               // the order of the photos in an epoch
+  kNoiseOffset = 5,         // diffusers' noise_offset
+  kCrop = 6,                // where a random crop lies
+  kDropout = 7,             // whether a caption is dropped
+  kClassOrder = 8,          // the order of the class pictures in an epoch
+  kWeights = 9,             // initial values of new weights
+  kInputPerturbation = 10,  // noise that only the UNet sees
 };
 
 // Which sample of which step. step < 2^43, sample < 2^44.

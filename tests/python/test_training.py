@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,15 @@ CASES = {
                                           snr_gamma=5.0)),
     "v-prediction and min-SNR": ("sd2", Settings(learning_rate=1e-4, snr_gamma=5.0)),
     "SDXL with text encoders": ("sdxl", Settings(learning_rate=1e-4, train_text_encoder=True)),
+    "noise offset and input perturbation": ("sd1", Settings(learning_rate=1e-4, noise_offset=0.1,
+                                                            input_perturbation=0.1)),
+    "input perturbation of v": ("sd2", Settings(learning_rate=1e-4, input_perturbation=0.2)),
+    "range of timesteps": ("sd1", Settings(learning_rate=1e-4, min_timestep=200, max_timestep=600)),
+    "Huber by snr": ("sd1", Settings(learning_rate=1e-4, loss_type="huber", huber_c=0.05)),
+    "smooth L1, exponential, min-SNR": ("sd2", Settings(learning_rate=1e-4, loss_type="smooth_l1",
+                                                        huber_schedule="exponential", snr_gamma=5.0)),
+    "Huber, constant, with prior": ("sd1", Settings(learning_rate=1e-4, loss_type="huber", huber_c=0.2,
+                                                    huber_schedule="constant", with_prior_preservation=True)),
     "warm-up and cosine": ("sd1", Settings(learning_rate=1e-4, lr_scheduler="cosine", lr_warmup_steps=5)),
 }
 
@@ -138,6 +148,23 @@ def test_mutants_of_the_loop_fail(settings: Settings, base_of: Callable[[str], P
               for name, mutant in mutants.items()}
     print({name: f"{error:.1e}" for name, error in errors.items()})
     assert min(errors.values()) > UPDATE_TOLERANCE
+
+
+LEFT_OUT = {"noise_offset": 0.0, "input_perturbation": 0.0, "min_timestep": 0, "max_timestep": None, "loss_type": "l2",
+            "huber_c": 0.1, "huber_schedule": "snr"}
+
+
+def test_an_objective_option_left_out_would_show(base_of: Callable[[str], Path], photos: Path) -> None:
+    """What the twenty steps are compared with: without any one of the options the first loss is another one."""
+    settings = Settings(noise_offset=0.1, input_perturbation=0.1, min_timestep=200, max_timestep=600, loss_type="huber",
+                        huber_c=0.05, huber_schedule="exponential")
+    first = {}
+    for left_out in (None, *LEFT_OUT):
+        changed = settings if left_out is None else replace(settings, **{left_out: LEFT_OUT[left_out]})
+        with torch.no_grad():
+            first[left_out] = Reference(base_of("sd1"), photos, None, changed).loss(0, [0, 1]).item()
+    right = first.pop(None)
+    assert min(abs(loss - right) / right for loss in first.values()) > 10 * LOSS_TOLERANCE, (right, first)
 
 
 def test_micro_batches_and_recomputation_change_nothing(base_of: Callable[[str], Path], photos: Path, class_photos: Path,

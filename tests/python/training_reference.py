@@ -17,7 +17,8 @@ from diffusers.training_utils import compute_snr
 from PIL import Image
 from sdtune._native import testing
 
-NOISE, TIMESTEP, LATENT, ORDER, CLASS_ORDER = 0, 1, 2, 4, 8  # model::Draw
+# model::Draw
+NOISE, TIMESTEP, LATENT, ORDER, NOISE_OFFSET, CLASS_ORDER, INPUT_PERTURBATION = 0, 1, 2, 4, 5, 8, 10
 PHOTO_SIDE = 32
 INSTANCE_PROMPT, CLASS_PROMPT = "a photo of sks person", "a photo of a person"
 
@@ -36,6 +37,13 @@ class Settings:
     with_prior_preservation: bool = False
     prior_loss_weight: float = 1.0
     snr_gamma: float | None = None
+    noise_offset: float = 0.0
+    input_perturbation: float = 0.0
+    min_timestep: int = 0
+    max_timestep: int | None = None
+    loss_type: str = "l2"
+    huber_c: float = 0.1
+    huber_schedule: str = "snr"
     lr_scheduler: str = "constant"
     lr_warmup_steps: int = 0
     max_train_steps: int = 20
@@ -106,18 +114,37 @@ class Reference:
             moments.append((latent.mean[0], latent.std[0]))
         return moments
 
-    def sample(self, step: int, sample: int, class_image: bool) -> tuple[torch.Tensor, torch.Tensor, int]:
-        """Latent, noise and timestep of one place of the batch."""
-        seed, moments = self.settings.seed, self.class_moments if class_image else self.moments
+    def sample(self, step: int, sample: int, class_image: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, int]:
+        """Latent, noise, the noise that the UNet sees, and timestep of one place of the batch."""
+        settings, moments = self.settings, self.class_moments if class_image else self.moments
         purpose = CLASS_ORDER if class_image else ORDER
-        order = testing.draw_permutation(seed, purpose, sample // len(moments), len(moments))
+        order = testing.draw_permutation(settings.seed, purpose, sample // len(moments), len(moments))
         mean, std = moments[order[sample % len(moments)]]
-        key = {"seed": seed, "step": step, "sample": sample, "class_image": class_image}
-        normal = [torch.from_numpy(np.array(testing.draw_normal(purpose=purpose, shape=list(mean.shape), **key)))
-                  for purpose in (LATENT, NOISE)]
-        latent = (mean + std * normal[0]) * self.pipe.vae.config.scaling_factor
-        timestep = testing.draw_integer(purpose=TIMESTEP, below=self.noise_scheduler.config.num_train_timesteps, **key)
-        return latent, normal[1], timestep
+        key = {"seed": settings.seed, "step": step, "sample": sample, "class_image": class_image}
+
+        def normal(purpose: int, *shape: int) -> torch.Tensor:
+            return torch.from_numpy(np.array(testing.draw_normal(purpose=purpose, shape=list(shape), **key)))
+
+        latent = (mean + std * normal(LATENT, *mean.shape)) * self.pipe.vae.config.scaling_factor
+        noise = normal(NOISE, *mean.shape) + settings.noise_offset * normal(NOISE_OFFSET, mean.shape[0], 1, 1)
+        seen = noise + settings.input_perturbation * normal(INPUT_PERTURBATION, *mean.shape)
+        end = settings.max_timestep or self.noise_scheduler.config.num_train_timesteps
+        timestep = settings.min_timestep + testing.draw_integer(purpose=TIMESTEP, below=end - settings.min_timestep, **key)
+        return latent, noise, seen, timestep
+
+    def errors(self, difference: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        """Of each number: squared, or pseudo-Huber with a scheduled width."""
+        settings = self.settings
+        if settings.loss_type == "l2":
+            return difference**2
+        sigma = compute_snr(self.noise_scheduler, timesteps) ** -0.5
+        count = self.noise_scheduler.config.num_train_timesteps
+        width = {"constant": torch.full_like(sigma, settings.huber_c),
+                 "exponential": torch.exp(np.log(settings.huber_c) * timesteps / count),
+                 "snr": (1 - settings.huber_c) / (1 + sigma) ** 2 + settings.huber_c}[settings.huber_schedule]
+        width = width.reshape(-1, 1, 1, 1)
+        scale = {"huber": 2 * width, "smooth_l1": 2.0}[settings.loss_type]
+        return scale * (torch.hypot(difference, width) - width)
 
     def text_states(self, prompts: list[str]) -> tuple[torch.Tensor, torch.Tensor | None]:
         """What the UNet attends to, and SDXL's pooled text."""
@@ -138,13 +165,14 @@ class Reference:
 
     def sample_losses(self, step: int, samples: list[int], class_image: bool) -> torch.Tensor:
         """The weighted squared error of each place: [B]."""
-        latents, noise, timesteps = zip(*(self.sample(step, sample, class_image) for sample in samples))
-        latents, noise, timesteps = torch.stack(latents), torch.stack(noise), torch.tensor(timesteps)
-        noisy = self.noise_scheduler.add_noise(latents, noise, timesteps)
+        latents, noise, seen, timesteps = zip(*(self.sample(step, sample, class_image) for sample in samples))
+        latents, noise, seen, timesteps = (*map(torch.stack, (latents, noise, seen)), torch.tensor(timesteps))
+        noisy = self.noise_scheduler.add_noise(latents, seen, timesteps)
         prompts = [CLASS_PROMPT if class_image else INSTANCE_PROMPT] * len(samples)
         is_v = self.noise_scheduler.config.prediction_type == "v_prediction"
         target = self.noise_scheduler.get_velocity(latents, noise, timesteps) if is_v else noise
-        losses = ((self.predict(noisy, timesteps, prompts) - target) ** 2).mean(dim=(1, 2, 3))
+        difference = self.predict(noisy, timesteps, prompts) - target
+        losses = self.errors(difference, timesteps).mean(dim=(1, 2, 3))
         if self.settings.snr_gamma is None:
             return losses
         snr = compute_snr(self.noise_scheduler, timesteps)

@@ -26,11 +26,14 @@ struct DiffusionBatch {
 struct DiffusionDraws {
   torch::Tensor noise;      // [B, C, h, w] float32
   torch::Tensor timesteps;  // [B] int64
+  // More noise [B, C, h, w] float32 that only the UNet sees (Ning et al., "Input perturbation reduces exposure bias in
+  // diffusion models", ICML 2023); undefined without input_perturbation.
+  torch::Tensor perturbation = {};
 };
 
 class DiffusionLoss {
  public:
-  // `schedule` on the device of the batches to come.
+  // `schedule` on the device of the batches to come. Throws ConfigError for timesteps that it does not have.
   DiffusionLoss(model::NoiseSchedule schedule, model::PredictionType prediction, const ObjectiveOptions& options,
                 std::uint64_t seed);
 
@@ -38,7 +41,7 @@ class DiffusionLoss {
   DiffusionDraws draw(const std::vector<model::SampleKey>& keys, torch::IntArrayRef latent_shape,
                       torch::Device device) const;
 
-  // The weighted mean squared error of each sample: [B] float32, with gradients to the UNet and the context.
+  // The weighted mean error of each sample: [B] float32, with gradients to the UNet and the context.
   torch::Tensor sample_losses(model::UNet2DConditionModel& unet, const DiffusionBatch& batch,
                               const DiffusionDraws& draws) const;
 

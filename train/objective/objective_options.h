@@ -1,8 +1,12 @@
 // The options of what is minimised.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "model/base/error.h"
 #include "model/base/field.h"
 
 namespace sdtune::train {
@@ -11,8 +15,17 @@ struct ObjectiveOptions {
   double prior_loss_weight = 1.0;
   std::optional<double> snr_gamma;  // unset: every timestep weighs the same
   double noise_offset = 0.0;
+  double input_perturbation = 0.0;
+  std::int64_t min_timestep = 0;
+  std::optional<std::int64_t> max_timestep;  // not itself drawn; unset: the base's num_train_timesteps
+  std::string loss_type = "l2";              // l2, huber, smooth_l1
+  double huber_c = 0.1;
+  std::string huber_schedule = "snr";  // constant, exponential, snr
 
   FieldList fields();
 };
+
+// What is wrong with the range of timesteps for a base that has `num_train_timesteps`; empty: nothing.
+std::vector<Problem> timestep_problems(const ObjectiveOptions& options, std::int64_t num_train_timesteps);
 
 }  // namespace sdtune::train

@@ -6,6 +6,7 @@
 #include "model/base/json.h"
 #include "model/clip/clip_text_config.h"
 #include "model/pipeline/model_survey.h"
+#include "model/schedule/noise_schedule.h"
 #include "model/schedule/scheduler.h"
 #include "model/vae/vae_config.h"
 #include "train/run/preflight_checks.h"
@@ -75,9 +76,14 @@ void check_resolution(const TrainConfig& config, const fs::path& base, std::vect
                       ""});
 }
 
-void check_scheduler(const fs::path& base, const std::string& class_name) {
+void check_scheduler(const TrainConfig& config, const fs::path& base, const std::string& class_name,
+                     std::vector<Problem>& problems) {
   const fs::path file = base / "scheduler" / "scheduler_config.json";
-  model::make_scheduler(class_name, read_json(file), file.string());
+  const Json scheduler = read_json(file);
+  model::make_scheduler(class_name, scheduler, file.string());
+  const auto timesteps = model::NoiseSchedule::from_config(scheduler, file.string()).num_train_timesteps();
+  const std::vector<Problem> found = timestep_problems(config.objective, timesteps);
+  problems.insert(problems.end(), found.begin(), found.end());
 }
 
 // A VAE or text encoder whose config is refused was named by the survey already: the checks that need it say no more.
@@ -103,7 +109,7 @@ std::optional<model::ModelSurvey> check_base(const TrainConfig& config, const st
     survey = model::survey_model(base);
     problems.insert(problems.end(), survey->problems.begin(), survey->problems.end());
     check_if_readable([&] { check_resolution(config, base, problems); });
-    collect(problems, [&] { check_scheduler(base, survey->scheduler_class); });
+    collect(problems, [&] { check_scheduler(config, base, survey->scheduler_class, problems); });
     collect(problems, [&] { check_prompts(config, photos, check_tokenizer(base, "", problems), problems); });
     if (survey->pipeline_class == "StableDiffusionXLPipeline") {
       collect(problems, [&] { check_tokenizer(base, "_2", problems); });
