@@ -9,40 +9,67 @@ struct Row {
   const char* name;
   const char* class_name;
   const char* algorithm;  // algorithm_type of DPMSolverMultistepScheduler, or nullptr
-  bool has_karras;        // whether use_karras_sigmas is a key of the class
+  bool has_curves;        // whether use_karras_sigmas and use_exponential_sigmas are keys of the class
+  bool has_spacings;      // whether timestep_spacing has an effect
+  bool takes_timesteps;   // whether a run may be over given timesteps
 };
 
+// An LCM model knows only the timesteps of its distillation, so `lcm` stands alone.
 constexpr Row kRows[] = {
-    {"ddim", "DDIMScheduler", nullptr, false},
-    {"ddpm", "DDPMScheduler", nullptr, false},
-    {"pndm", "PNDMScheduler", nullptr, false},
-    {"euler", "EulerDiscreteScheduler", nullptr, true},
-    {"euler_a", "EulerAncestralDiscreteScheduler", nullptr, false},
-    {"dpm++2m", "DPMSolverMultistepScheduler", "dpmsolver++", true},
-    {"dpm++2m_sde", "DPMSolverMultistepScheduler", "sde-dpmsolver++", true},
+    {"ddim", "DDIMScheduler", nullptr, false, true, false},
+    {"ddpm", "DDPMScheduler", nullptr, false, true, true},
+    {"pndm", "PNDMScheduler", nullptr, false, true, false},
+    {"euler", "EulerDiscreteScheduler", nullptr, true, true, true},
+    {"euler_a", "EulerAncestralDiscreteScheduler", nullptr, false, true, false},
+    {"heun", "HeunDiscreteScheduler", nullptr, true, true, true},
+    {"lms", "LMSDiscreteScheduler", nullptr, true, true, false},
+    {"dpm++2m", "DPMSolverMultistepScheduler", "dpmsolver++", true, true, true},
+    {"dpm++2m_sde", "DPMSolverMultistepScheduler", "sde-dpmsolver++", true, true, true},
+    {"dpm++sde", "DPMSolverSDEScheduler", nullptr, true, true, false},
+    {"unipc", "UniPCMultistepScheduler", nullptr, true, true, false},
+    {"lcm", "LCMScheduler", nullptr, false, false, false},
 };
 
+constexpr const char* kUsual = "";
 constexpr const char* kKarras = "_karras";
+constexpr const char* kExponential = "_exponential";
+constexpr const char* kTrailing = "_trailing";
+constexpr const char* kAligned = "_ays";
+
+std::vector<std::string> schedules_of(const Row& row) {
+  std::vector<std::string> schedules = {kUsual};
+  if (row.has_curves) schedules.insert(schedules.end(), {kKarras, kExponential});
+  if (row.has_spacings) schedules.emplace_back(kTrailing);
+  if (row.takes_timesteps) schedules.emplace_back(kAligned);
+  return schedules;
+}
+
+Sampler make_sampler(const Row& row, const std::string& schedule) {
+  Sampler sampler{row.class_name, Json::object(), schedule == kAligned};
+  if (row.algorithm != nullptr) sampler.changes["algorithm_type"] = row.algorithm;
+  if (row.has_curves) {
+    sampler.changes["use_karras_sigmas"] = schedule == kKarras;
+    sampler.changes["use_exponential_sigmas"] = schedule == kExponential;
+  }
+  if (schedule == kTrailing) sampler.changes["timestep_spacing"] = "trailing";
+  return sampler;
+}
 
 }  // namespace
 
 std::vector<std::string> sampler_names() {
   std::vector<std::string> names;
   for (const Row& row : kRows) {
-    names.emplace_back(row.name);
-    if (row.has_karras) names.push_back(std::string(row.name) + kKarras);
+    for (const std::string& schedule : schedules_of(row)) names.push_back(row.name + schedule);
   }
   return names;
 }
 
 Sampler find_sampler(const std::string& name) {
   for (const Row& row : kRows) {
-    const bool karras = row.has_karras && name == std::string(row.name) + kKarras;
-    if (name != row.name && !karras) continue;
-    Sampler sampler{row.class_name, Json::object()};
-    if (row.algorithm != nullptr) sampler.changes["algorithm_type"] = row.algorithm;
-    if (row.has_karras) sampler.changes["use_karras_sigmas"] = karras;
-    return sampler;
+    for (const std::string& schedule : schedules_of(row)) {
+      if (name == row.name + schedule) return make_sampler(row, schedule);
+    }
   }
   throw std::logic_error("no such sampler: " + name);
 }

@@ -9,11 +9,14 @@
 namespace sdtune::app {
 
 struct Sampler {
-  std::string class_name;  // diffusers'
-  Json changes;            // config keys that differ from the model's scheduler_config.json
+  std::string class_name;         // diffusers'
+  Json changes;                   // config keys that differ from the model's scheduler_config.json
+  bool aligns_its_steps = false;  // runs over the timesteps of model/schedule/align_your_steps.h
 };
 
-// "ddim", "euler_karras", ... Karras' sigmas (Karras et al. 2022) only where diffusers' class has them.
+// "ddim", "euler_karras", ...: a solver, and behind it the schedule where it is not the solver's usual one. A schedule
+// is there only where diffusers' class has it: karras and exponential (curves through the sigmas), trailing (which
+// others call SGM uniform) and ays ("align your steps").
 std::vector<std::string> sampler_names();
 
 // Call contract: one of sampler_names().

@@ -114,7 +114,11 @@ torch::Tensor draw_latents(ModelBundle& bundle, Scheduler& scheduler, const Samp
   const Size size = picture_size(bundle, request);
   const bool guided = request.guidance_scale > 1;
   GeneratorNoise noise = noise_of(request);
-  scheduler.set_timesteps(request.steps);
+  if (request.timesteps.empty()) {
+    scheduler.set_timesteps(request.steps);
+  } else {
+    scheduler.set_timesteps(request.timesteps);
+  }
   const Conditions conditions = make_conditions(bundle, request, size, guided);
   torch::Tensor latents = start_latents(bundle, request, size, noise) * scheduler.init_noise_sigma();
 

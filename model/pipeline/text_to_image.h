@@ -30,6 +30,7 @@ struct SampleRequest {
   std::vector<std::string> prompts;            // a picture each; repeat a prompt for more pictures of it
   std::optional<std::string> negative_prompt;  // absent and "" differ for SDXL with force_zeros_for_empty_prompt
   std::int64_t steps = 50;                     // inference steps
+  std::vector<std::int64_t> timesteps;         // run over these instead, see Scheduler::set_timesteps; empty = steps
   std::int64_t height = 0;                     // px, a multiple of the VAE's factor; 0 = the UNet's sample_size
   std::int64_t width = 0;                      // px
   double guidance_scale = 7.5;                 // <= 1: no classifier-free guidance

@@ -14,7 +14,7 @@ ConfigKeys DdimScheduler::keys() {
 }
 
 DdimScheduler::DdimScheduler(const Json& config)
-    : Scheduler(kClassName, config, NoiseSchedule(beta_options(config))),
+    : Scheduler(kClassName, config, NoiseSchedule(beta_options(config, keys()))),
       prediction_type_(prediction_type_of(config)),
       spacing_(config["timestep_spacing"]),
       steps_offset_(config["steps_offset"]),

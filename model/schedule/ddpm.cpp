@@ -17,7 +17,7 @@ ConfigKeys DdpmScheduler::keys() {
 }
 
 DdpmScheduler::DdpmScheduler(const Json& config)
-    : Scheduler(kClassName, config, NoiseSchedule(beta_options(config))),
+    : Scheduler(kClassName, config, NoiseSchedule(beta_options(config, keys()))),
       prediction_type_(prediction_type_of(config)),
       spacing_(config["timestep_spacing"]),
       steps_offset_(config["steps_offset"]),
@@ -25,6 +25,10 @@ DdpmScheduler::DdpmScheduler(const Json& config)
       clip_range_(clip_range(config)) {}
 
 void DdpmScheduler::start_run(std::int64_t num_inference_steps) {
+  if (!given_timesteps().empty()) {
+    timesteps_ = integer_tensor(given_timesteps());
+    return;
+  }
   std::vector<double> timesteps =
       spaced_timesteps(spacing_, noise_schedule().num_train_timesteps(), num_inference_steps, steps_offset_);
   round_all(timesteps);

@@ -17,6 +17,7 @@ class DdpmScheduler : public Scheduler {
   explicit DdpmScheduler(const Json& config);  // resolved with keys()
 
  protected:
+  std::string fault_of_given_timesteps() const override { return ""; }
   void start_run(std::int64_t num_inference_steps) override;
   torch::Tensor advance(const torch::Tensor& model_output, double t, const torch::Tensor& sample, NoiseSource& noise,
                         const StepOptions& options) override;

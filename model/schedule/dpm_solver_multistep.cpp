@@ -41,53 +41,32 @@ ConfigKeys DpmSolverMultistepScheduler::keys() {
 }
 
 DpmSolverMultistepScheduler::DpmSolverMultistepScheduler(const Json& config)
-    : Scheduler(kClassName, config, NoiseSchedule(beta_options(config))),
-      alphas_cumprod_(finite_alphas_cumprod(noise_schedule(), config["rescale_betas_zero_snr"])),
-      table_(alphas_cumprod_),
-      prediction_type_(prediction_type_of(config)),
-      curve_(sigma_curve(config, kClassName)),
+    : LogSnrScheduler(kClassName, config, keys()),
       solver_order_(config["solver_order"]),
       is_sde_(config["algorithm_type"] == "sde-dpmsolver++"),
       is_heun_(config["solver_type"] == "heun") {}
 
-std::vector<double> DpmSolverMultistepScheduler::run_timesteps(std::int64_t num_inference_steps) const {
-  // Timesteps whose lambda lies below lambda_min_clipped are left out.
-  const torch::Tensor lambdas = alphas_cumprod_.sqrt().log() - (1 - alphas_cumprod_).sqrt().log();
+std::int64_t DpmSolverMultistepScheduler::timestep_limit() const {
+  const torch::Tensor lambdas = alphas_cumprod().sqrt().log() - (1 - alphas_cumprod()).sqrt().log();
   const double lowest = config()["lambda_min_clipped"];
-  const std::int64_t last = (lambdas >= lowest).sum().item<std::int64_t>();
-  const std::string spacing = config()["timestep_spacing"];
-  if (spacing == "trailing") {
-    return trailing_timesteps(
-        last, static_cast<double>(noise_schedule().num_train_timesteps()) / static_cast<double>(num_inference_steps));
-  }
-  // One more than there are steps: the lowest is where the last step ends.
-  std::vector<double> timesteps =
-      spaced_timesteps(spacing, last, num_inference_steps + 1, config()["steps_offset"].get<std::int64_t>());
-  timesteps.pop_back();
-  round_all(timesteps);
-  return timesteps;
+  return (lambdas >= lowest).sum().item<std::int64_t>();
+}
+
+std::string DpmSolverMultistepScheduler::fault_of_given_timesteps() const {
+  return curve_fault(curve());
 }
 
 void DpmSolverMultistepScheduler::start_run(std::int64_t num_inference_steps) {
-  std::vector<double> timesteps = run_timesteps(num_inference_steps);
-  std::vector<double> sigmas = table_.interpolate(timesteps);
-  if (curve_ != SigmaCurve::kNone) {
-    sigmas = curve_sigmas(curve_, table_.first(), table_.last(), num_inference_steps, config());
-    timesteps = table_.timesteps_of(sigmas);
-    if (curve_ != SigmaCurve::kExponential && config()["beta_schedule"] != "squaredcos_cap_v2") round_all(timesteps);
+  std::vector<double> timesteps = run_timesteps(timestep_limit(), num_inference_steps);
+  std::vector<double> sigmas = table().interpolate(timesteps);
+  if (curve() != SigmaCurve::kNone) {
+    sigmas = curve_sigmas(curve(), table().first(), table().last(), num_inference_steps, config());
+    timesteps = table().timesteps_of(sigmas);
+    if (curve() != SigmaCurve::kExponential && config()["beta_schedule"] != "squaredcos_cap_v2") round_all(timesteps);
   }
-  sigmas.push_back(final_sigma(config(), table_));
-  timesteps_ = integer_tensor(timesteps);
-  sigmas_ = float_tensor(sigmas);
-  step_index_ = -1;
+  sigmas.push_back(final_sigma(config(), table()));
+  begin(timesteps, sigmas);
   outputs_.clear();
-}
-
-DpmSolverMultistepScheduler::Level DpmSolverMultistepScheduler::level_at(std::int64_t index) const {
-  const torch::Tensor ratio = sigmas_[index];
-  const torch::Tensor alpha = 1 / (ratio.square() + 1).sqrt();
-  const torch::Tensor sigma = ratio * alpha;
-  return {alpha, sigma, alpha.log() - sigma.log()};
 }
 
 std::int64_t DpmSolverMultistepScheduler::order_of_step(std::int64_t index) const {
@@ -104,19 +83,18 @@ std::int64_t DpmSolverMultistepScheduler::order_of_step(std::int64_t index) cons
 torch::Tensor DpmSolverMultistepScheduler::advance(const torch::Tensor& model_output, double t,
                                                    const torch::Tensor& sample, NoiseSource& noise,
                                                    const StepOptions&) {
-  if (step_index_ < 0) step_index_ = index_of_timestep(timesteps_, t);
-  TORCH_CHECK(step_index_ < timesteps_.size(0), class_name(), ": step after the end of the run");
-  const Level level = level_at(step_index_);
-  const torch::Tensor x0 = predicted_x0(prediction_type_, model_output, sample, {level.alpha, level.sigma});
+  const std::int64_t index = step_index(t);
+  const Level level = level_at(index);
+  const torch::Tensor x0 = predicted_x0(prediction_type(), model_output, sample, {level.alpha, level.sigma});
   if (static_cast<std::int64_t>(outputs_.size()) == solver_order_) outputs_.erase(outputs_.begin());
   outputs_.push_back(x0);
 
   const torch::Tensor x = sample.to(torch::kFloat32);
-  const std::int64_t order = order_of_step(step_index_);
-  const torch::Tensor previous =
-      is_sde_ ? solve_sde(order, step_index_, x, noise.draw(x.sizes(), torch::kFloat32, x.device()))
-              : solve_ode(order, step_index_, x);
-  ++step_index_;
+  const std::int64_t order = order_of_step(index);
+  const torch::Tensor previous = is_sde_
+                                     ? solve_sde(order, index, x, noise.draw(x.sizes(), torch::kFloat32, x.device()))
+                                     : solve_ode(order, index, x);
+  finish_step();
   return previous.to(x0.scalar_type());
 }
 
@@ -168,18 +146,6 @@ torch::Tensor DpmSolverMultistepScheduler::solve_sde(std::int64_t order, std::in
     result = result + (to.alpha * ((growth - 2.0 * h) / (2.0 * h).square() - 0.5)) * d.second;
   }
   return result + (to.sigma * growth.sqrt()) * draw;
-}
-
-torch::Tensor DpmSolverMultistepScheduler::add_noise(const torch::Tensor& x0, const torch::Tensor& noise,
-                                                     const torch::Tensor& timesteps) const {
-  TORCH_CHECK(sigmas_.defined(), class_name(), ": add_noise before set_timesteps");
-  const torch::Tensor wanted = timesteps.to(torch::kCPU, torch::kInt64).flatten();
-  std::vector<torch::Tensor> samples;
-  for (std::int64_t i = 0; i < wanted.numel(); ++i) {
-    const Level level = level_at(index_of_timestep(timesteps_, wanted[i].item<double>()));
-    samples.push_back(level.alpha * x0[i] + level.sigma * noise[i]);
-  }
-  return torch::stack(samples).to(x0.scalar_type());
 }
 
 }  // namespace sdtune::model

@@ -11,7 +11,7 @@ ConfigKeys EulerAncestralDiscreteScheduler::keys() {
 }
 
 EulerAncestralDiscreteScheduler::EulerAncestralDiscreteScheduler(const Json& config)
-    : SigmaScheduler(kClassName, config) {}
+    : SigmaScheduler(kClassName, config, keys()) {}
 
 void EulerAncestralDiscreteScheduler::start_run(std::int64_t num_inference_steps) {
   const std::vector<double> timesteps = run_timesteps(num_inference_steps);

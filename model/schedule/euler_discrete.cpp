@@ -18,7 +18,15 @@ ConfigKeys EulerDiscreteScheduler::keys() {
 }
 
 EulerDiscreteScheduler::EulerDiscreteScheduler(const Json& config)
-    : SigmaScheduler(kClassName, config), curve_(sigma_curve(config, kClassName)) {}
+    : SigmaScheduler(kClassName, config, keys()), curve_(sigma_curve(config, keys(), kClassName)) {}
+
+bool EulerDiscreteScheduler::is_continuous() const {
+  return config()["timestep_type"] == "continuous" && prediction_type() == PredictionType::kVPrediction;
+}
+
+std::string EulerDiscreteScheduler::fault_of_given_timesteps() const {
+  return is_continuous() ? "do not go with timestep_type (got continuous; allowed: discrete)" : curve_fault(curve_);
+}
 
 void EulerDiscreteScheduler::start_run(std::int64_t num_inference_steps) {
   std::vector<double> timesteps = run_timesteps(num_inference_steps);
@@ -36,9 +44,7 @@ void EulerDiscreteScheduler::start_run(std::int64_t num_inference_steps) {
   }
   sigmas.push_back(final_sigma(config(), table()));
   begin(timesteps, sigmas);
-  if (config()["timestep_type"] == "continuous" && prediction_type() == PredictionType::kVPrediction) {
-    timesteps_ = 0.25 * sigmas_.slice(0, 0, -1).log();
-  }
+  if (is_continuous()) timesteps_ = 0.25 * sigmas_.slice(0, 0, -1).log();
 }
 
 torch::Tensor EulerDiscreteScheduler::advance(const torch::Tensor& model_output, double t, const torch::Tensor& sample,

@@ -73,7 +73,7 @@ NoiseSchedule::NoiseSchedule(const BetaOptions& options) {
 
 NoiseSchedule NoiseSchedule::from_config(const Json& scheduler_config, const std::string& where) {
   const ConfigKeys keys = join_keys({beta_keys(), {{"rescale_betas_zero_snr", false}}});
-  return NoiseSchedule(beta_options(resolve_config("", keys, scheduler_config, where)));
+  return NoiseSchedule(beta_options(resolve_config("", keys, scheduler_config, where), keys));
 }
 
 torch::Tensor NoiseSchedule::final_alpha_cumprod(bool set_alpha_to_one) const {

@@ -1,5 +1,7 @@
 #include "model/schedule/scheduler.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "model/base/error.h"
@@ -17,7 +19,27 @@ void Scheduler::set_timesteps(std::int64_t num_inference_steps) {
                                                  "; allowed: 1.." + std::to_string(limit) + ")");
   }
   num_inference_steps_ = num_inference_steps;
+  given_timesteps_.clear();
   start_run(num_inference_steps);
+}
+
+void Scheduler::set_timesteps(const std::vector<std::int64_t>& timesteps) {
+  if (const std::string fault = fault_of_given_timesteps(); !fault.empty()) throw ConfigError("timesteps", fault);
+  const std::int64_t limit = noise_schedule_.num_train_timesteps();
+  const bool descend = std::adjacent_find(timesteps.begin(), timesteps.end(), std::less_equal<>()) == timesteps.end();
+  if (timesteps.empty() || !descend || timesteps.front() >= limit || timesteps.back() < 0) {
+    throw ConfigError("timesteps",
+                      "do not descend within the training's (allowed: " + std::to_string(limit - 1) + "..0)");
+  }
+  num_inference_steps_ = std::ssize(timesteps);
+  given_timesteps_.assign(timesteps.begin(), timesteps.end());
+  start_run(num_inference_steps_);
+}
+
+std::string Scheduler::fault_of_given_timesteps() const {
+  return "cannot be given to " + class_name_ +
+         " (allowed with: DDPMScheduler, EulerDiscreteScheduler, HeunDiscreteScheduler, DPMSolverMultistepScheduler, "
+         "LCMScheduler)";
 }
 
 void Scheduler::require_timesteps_below_limit() const {

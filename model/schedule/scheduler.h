@@ -36,6 +36,9 @@ class Scheduler {
 
   // Starts a run of `num_inference_steps` (1..num_train_timesteps; ConfigError otherwise).
   void set_timesteps(std::int64_t num_inference_steps);
+  // Starts a run over these timesteps, descending within 0..num_train_timesteps - 1, instead of the config's spacing.
+  // ConfigError for other ones, and where diffusers' class takes none.
+  void set_timesteps(const std::vector<std::int64_t>& timesteps);
   // [N] int64 or float32, CPU, descending; N may exceed the number of steps (PNDM repeats some).
   const torch::Tensor& timesteps() const { return timesteps_; }
   // [N + 1] float32, CPU; undefined for the schedulers that have none.
@@ -57,11 +60,15 @@ class Scheduler {
 
   // Fills timesteps_ (and sigmas_), and forgets the run before.
   virtual void start_run(std::int64_t num_inference_steps) = 0;
+  // Why the class with its config runs over no given timesteps; "" where it does.
+  virtual std::string fault_of_given_timesteps() const;
   virtual torch::Tensor scaled_input(const torch::Tensor& sample, double t);
   virtual torch::Tensor advance(const torch::Tensor& model_output, double t, const torch::Tensor& sample,
                                 NoiseSource& noise, const StepOptions& options) = 0;
 
   std::int64_t num_inference_steps() const { return num_inference_steps_; }
+  // Of this run; empty where the config's spacing holds.
+  const std::vector<double>& given_timesteps() const { return given_timesteps_; }
   // For the schedulers that look timesteps up in the tables: ConfigError where one lies beyond them.
   void require_timesteps_below_limit() const;
   torch::Tensor timesteps_;
@@ -72,6 +79,7 @@ class Scheduler {
   Json config_;
   NoiseSchedule noise_schedule_;
   std::int64_t num_inference_steps_ = 0;  // 0 until set_timesteps
+  std::vector<double> given_timesteps_;
 };
 
 // The scheduler of diffusers' class name with a diffusers config (keys not given take that class's defaults; keys of

@@ -58,6 +58,7 @@ constexpr std::array kDiffusersKeys = {"num_train_timesteps",
                                        "noise_sampler_seed",
                                        "original_inference_steps",
                                        "timestep_scaling",
+                                       "shift_terminal",
                                        "sample_gamma"};
 
 std::string list_text(const std::vector<Json>& values) {
@@ -79,12 +80,18 @@ bool is_number_list(const Json& value) {
          std::all_of(value.begin(), value.end(), [](const Json& entry) { return entry.is_number(); });
 }
 
+bool is_whole_number_list(const Json& value) {
+  return value.is_array() &&
+         std::all_of(value.begin(), value.end(), [](const Json& entry) { return entry.is_number_integer(); });
+}
+
 // What is allowed of the default's type, or "" where the value is of that type.
 std::string type_fault(const Json& fallback, const Json& value) {
   if (fallback.is_boolean()) return value.is_boolean() ? "" : "true or false";
   if (fallback.is_number_integer()) return value.is_number_integer() ? "" : "a whole number";
   if (fallback.is_number()) return value.is_number() ? "" : "a number";
   if (fallback.is_string()) return value.is_string() ? "" : "text";
+  if (fallback.is_array()) return is_whole_number_list(value) ? "" : "a list of whole numbers";
   return value.is_null() || value.is_number() || is_number_list(value) ? "" : "null, a number or a list of numbers";
 }
 
@@ -120,17 +127,17 @@ bool is_given(const Json& given, const std::string& key) {
 
 }  // namespace
 
-ConfigKeys beta_keys() {
+ConfigKeys beta_keys(double start, double end, const std::string& schedule) {
   return {{"num_train_timesteps", 1000, {}, 1, kMaxTrainTimesteps},
-          {"beta_start", 0.0001, {}, 0, 1},
-          {"beta_end", 0.02, {}, 0, 1},
-          {"beta_schedule", "linear", {"linear", "scaled_linear", "squaredcos_cap_v2"}},
+          {"beta_start", start, {}, 0, 1},
+          {"beta_end", end, {}, 0, 1},
+          {"beta_schedule", schedule, {"linear", "scaled_linear", "squaredcos_cap_v2"}},
           {"trained_betas", nullptr}};
 }
 
-ConfigKeys clipping_keys() {
+ConfigKeys clipping_keys(bool clip_sample) {
   constexpr double kMaxRange = 1e6;
-  return {{"clip_sample", true},
+  return {{"clip_sample", clip_sample},
           {"clip_sample_range", 1.0, {}, 0, kMaxRange},
           {"thresholding", false, {false}},
           {"dynamic_thresholding_ratio", 0.995},
@@ -165,14 +172,19 @@ Json resolve_config(const std::string& class_name, const ConfigKeys& keys, const
   return out;
 }
 
-BetaOptions beta_options(const Json& config) {
+bool own_flag(const Json& config, const ConfigKeys& keys, const std::string& name) {
+  const bool known = std::any_of(keys.begin(), keys.end(), [&](const ConfigKey& key) { return key.name == name; });
+  return known && config[name].get<bool>();
+}
+
+BetaOptions beta_options(const Json& config, const ConfigKeys& keys) {
   BetaOptions options;
   options.num_train_timesteps = config["num_train_timesteps"].get<std::int64_t>();
   options.beta_start = config["beta_start"].get<double>();
   options.beta_end = config["beta_end"].get<double>();
   options.beta_schedule = config["beta_schedule"].get<std::string>();
   if (config["trained_betas"].is_array()) options.trained_betas = config["trained_betas"].get<std::vector<double>>();
-  options.rescale_betas_zero_snr = config.value("rescale_betas_zero_snr", false);
+  options.rescale_betas_zero_snr = own_flag(config, keys, "rescale_betas_zero_snr");
   return options;
 }
 

@@ -10,8 +10,8 @@
 
 namespace sdtune::model {
 
-// A key, its default (whose JSON type is the type of the value; null: a number, a list of numbers or null), and what is
-// allowed: one of `allowed`, or where that is empty anything within the bounds.
+// A key, its default (whose JSON type is the type of the value; a list: of whole numbers; null: a number, a list of
+// numbers or null), and what is allowed: one of `allowed`, or where that is empty anything within the bounds.
 struct ConfigKey {
   std::string name;
   Json fallback;
@@ -21,10 +21,10 @@ struct ConfigKey {
 };
 using ConfigKeys = std::vector<ConfigKey>;
 
-// num_train_timesteps, beta_start, beta_end, beta_schedule, trained_betas.
-ConfigKeys beta_keys();
-// clip_sample, clip_sample_range, and thresholding, which is refused.
-ConfigKeys clipping_keys();
+// num_train_timesteps, beta_start, beta_end, beta_schedule, trained_betas, with the class's defaults.
+ConfigKeys beta_keys(double start = 0.0001, double end = 0.02, const std::string& schedule = "linear");
+// clip_sample with the class's default, clip_sample_range, and thresholding, which is refused.
+ConfigKeys clipping_keys(bool clip_sample = true);
 // The keys of all lists, one after the other.
 ConfigKeys join_keys(std::vector<ConfigKeys> lists);
 
@@ -34,8 +34,10 @@ ConfigKeys join_keys(std::vector<ConfigKeys> lists);
 // allowed.
 Json resolve_config(const std::string& class_name, const ConfigKeys& keys, const Json& given, const std::string& where);
 
-// The betas of a resolved config.
-BetaOptions beta_options(const Json& config);
+// A flag of a resolved config, false where it is no key of the class but came along from another one's config.
+bool own_flag(const Json& config, const ConfigKeys& keys, const std::string& name);
+// The betas of a config resolved with `keys`.
+BetaOptions beta_options(const Json& config, const ConfigKeys& keys);
 // The largest |x0| that a resolved config allows; infinite without clip_sample.
 double clip_range(const Json& config);
 

@@ -7,10 +7,15 @@
 #include "model/schedule/ddim.h"
 #include "model/schedule/ddpm.h"
 #include "model/schedule/dpm_solver_multistep.h"
+#include "model/schedule/dpm_solver_sde.h"
 #include "model/schedule/euler_ancestral_discrete.h"
 #include "model/schedule/euler_discrete.h"
+#include "model/schedule/heun_discrete.h"
+#include "model/schedule/lcm.h"
+#include "model/schedule/lms_discrete.h"
 #include "model/schedule/pndm.h"
 #include "model/schedule/scheduler.h"
+#include "model/schedule/unipc_multistep.h"
 
 namespace sdtune::model {
 namespace {
@@ -33,7 +38,12 @@ const std::array kClasses = {
     scheduler_class<PndmScheduler>(),
     scheduler_class<EulerDiscreteScheduler>(),
     scheduler_class<EulerAncestralDiscreteScheduler>(),
+    scheduler_class<HeunDiscreteScheduler>(),
+    scheduler_class<LmsDiscreteScheduler>(),
     scheduler_class<DpmSolverMultistepScheduler>(),
+    scheduler_class<DpmSolverSdeScheduler>(),
+    scheduler_class<UniPcMultistepScheduler>(),
+    scheduler_class<LcmScheduler>(),
 };
 
 }  // namespace

@@ -7,19 +7,30 @@
 
 namespace sdtune::model {
 
-SigmaScheduler::SigmaScheduler(const char* class_name, const Json& config)
-    : Scheduler(class_name, config, NoiseSchedule(beta_options(config))),
-      table_(finite_alphas_cumprod(noise_schedule(), config["rescale_betas_zero_snr"])),
+SigmaScheduler::SigmaScheduler(const char* class_name, const Json& config, const ConfigKeys& keys)
+    : Scheduler(class_name, config, NoiseSchedule(beta_options(config, keys))),
+      table_(finite_alphas_cumprod(noise_schedule(), own_flag(config, keys, "rescale_betas_zero_snr"))),
       prediction_type_(prediction_type_of(config)),
       spacing_(config["timestep_spacing"]),
       steps_offset_(config["steps_offset"]) {}
 
 std::vector<double> SigmaScheduler::run_timesteps(std::int64_t num_inference_steps) const {
+  if (!given_timesteps().empty()) return given_timesteps();
   std::vector<double> timesteps =
       spaced_timesteps(spacing_, noise_schedule().num_train_timesteps(), num_inference_steps, steps_offset_);
   // The model is given float32 timesteps, so the sigmas are those of the rounded values.
   for (double& t : timesteps) t = static_cast<float>(t);
   return timesteps;
+}
+
+SigmaScheduler::Levels SigmaScheduler::run_levels(SigmaCurve curve, std::int64_t num_inference_steps) const {
+  Levels levels{run_timesteps(num_inference_steps), {}};
+  levels.sigmas = table_.interpolate(levels.timesteps);
+  if (curve != SigmaCurve::kNone) {
+    levels.sigmas = curve_sigmas(curve, levels.sigmas.back(), levels.sigmas.front(), num_inference_steps, config());
+    levels.timesteps = table_.timesteps_of(levels.sigmas);
+  }
+  return levels;
 }
 
 void SigmaScheduler::begin(const std::vector<double>& timesteps, const std::vector<double>& sigmas) {

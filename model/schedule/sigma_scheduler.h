@@ -1,5 +1,5 @@
-// What the Euler schedulers share: samples x0 + sigma * noise whose signal is not scaled, and a place in the list of
-// sigmas.
+// What the schedulers over sigma share (Euler, Heun, LMS, ...): samples x0 + sigma * noise whose signal is not scaled,
+// and a place in the list of sigmas.
 #pragma once
 
 #include <torch/types.h>
@@ -19,7 +19,8 @@ class SigmaScheduler : public Scheduler {
                           const torch::Tensor& timesteps) const override;
 
  protected:
-  SigmaScheduler(const char* class_name, const Json& config);
+  // `config` is resolved with the class's `keys`.
+  SigmaScheduler(const char* class_name, const Json& config, const ConfigKeys& keys);
 
   // Begins a run over float32 timesteps and their sigmas, the final one included.
   void begin(const std::vector<double>& timesteps, const std::vector<double>& sigmas);
@@ -27,7 +28,14 @@ class SigmaScheduler : public Scheduler {
   // The place of the run's current step, found from t at its first call.
   std::int64_t step_index(double t);
   void finish_step() { ++step_index_; }
+  // The run's given timesteps, or those of the config's spacing.
   std::vector<double> run_timesteps(std::int64_t num_inference_steps) const;
+  // The timesteps of run_timesteps, or of a curve from its first sigma to its last, each with its sigma.
+  struct Levels {
+    std::vector<double> timesteps;
+    std::vector<double> sigmas;  // the final one is not among them
+  };
+  Levels run_levels(SigmaCurve curve, std::int64_t num_inference_steps) const;
 
   const SigmaTable& table() const { return table_; }
   PredictionType prediction_type() const { return prediction_type_; }

@@ -63,16 +63,24 @@ ConfigKeys sigma_curve_keys() {
   return {{"use_karras_sigmas", false}, {"use_exponential_sigmas", false}, {"use_beta_sigmas", false, {false}}};
 }
 
-SigmaCurve sigma_curve(const Json& config, const std::string& where) {
-  const bool karras = config.value("use_karras_sigmas", false);
-  const bool exponential = config.value("use_exponential_sigmas", false);
-  const bool lu = config.value("use_lu_lambdas", false);
+SigmaCurve sigma_curve(const Json& config, const ConfigKeys& keys, const std::string& where) {
+  const bool karras = own_flag(config, keys, "use_karras_sigmas");
+  const bool exponential = own_flag(config, keys, "use_exponential_sigmas");
+  const bool lu = own_flag(config, keys, "use_lu_lambdas");
   if (karras && exponential) {
     throw WeightError(where, "use_karras_sigmas and use_exponential_sigmas are both set (allowed: one of them)");
   }
   if (karras) return SigmaCurve::kKarras;
   if (lu) return SigmaCurve::kLu;
   return exponential ? SigmaCurve::kExponential : SigmaCurve::kNone;
+}
+
+std::string curve_fault(SigmaCurve curve) {
+  if (curve == SigmaCurve::kNone) return "";
+  const std::string key = curve == SigmaCurve::kKarras        ? "use_karras_sigmas"
+                          : curve == SigmaCurve::kExponential ? "use_exponential_sigmas"
+                                                              : "use_lu_lambdas";
+  return "do not go with " + key + " (got true; allowed: false)";
 }
 
 std::vector<double> curve_sigmas(SigmaCurve curve, double min, double max, std::int64_t count, const Json& config) {

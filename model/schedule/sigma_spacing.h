@@ -6,7 +6,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <optional>
+#include <string>
 #include <vector>
 
 #include "model/base/json.h"
@@ -38,8 +38,11 @@ enum class SigmaCurve { kNone, kKarras, kExponential, kLu };
 
 // The keys use_karras_sigmas, use_exponential_sigmas, use_beta_sigmas (refused).
 ConfigKeys sigma_curve_keys();
-// Throws WeightError where two curves are asked for.
-SigmaCurve sigma_curve(const Json& config, const std::string& where);
+// Of a config resolved with `keys`. Throws WeightError where two curves are asked for.
+SigmaCurve sigma_curve(const Json& config, const ConfigKeys& keys, const std::string& where);
+
+// Why a config with this curve takes no given timesteps; "" where it does.
+std::string curve_fault(SigmaCurve curve);
 
 // `count` sigmas from max to min on the curve. The config's sigma_min and sigma_max replace the ends of Karras and
 // exponential curves.

@@ -47,6 +47,12 @@ std::vector<double> spaced_timesteps(const std::string& spacing, std::int64_t nu
   return {out.rbegin(), out.rend()};
 }
 
+std::vector<double> visited_twice(const std::vector<double>& levels) {
+  std::vector<double> out = {levels.front()};
+  for (std::size_t i = 1; i < levels.size(); ++i) out.insert(out.end(), 2, levels[i]);
+  return out;
+}
+
 void round_all(std::vector<double>& values) {
   for (double& value : values) value = std::nearbyint(value);
 }

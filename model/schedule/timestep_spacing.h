@@ -24,6 +24,9 @@ std::vector<double> trailing_timesteps(std::int64_t from, double step);
 std::vector<double> spaced_timesteps(const std::string& spacing, std::int64_t num_train_timesteps, std::int64_t steps,
                                      std::int64_t offset);
 
+// {a, b, c} -> {a, b, b, c, c}: levels where one step ends and the next begins are visited twice.
+std::vector<double> visited_twice(const std::vector<double>& levels);
+
 void round_all(std::vector<double>& values);
 
 // As a 1-D tensor on the CPU, int64 or float32.

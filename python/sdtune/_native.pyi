@@ -112,7 +112,8 @@ class CLIPTextModel:
 class Scheduler:
     @property
     def config(self) -> dict[str, Any]: ...
-    def set_timesteps(self, num_inference_steps: int) -> None: ...
+    def set_timesteps(self, num_inference_steps: int | None = None, timesteps: Sequence[int] | None = None) -> None: ...
+    def ays_timesteps(self, num_inference_steps: int = 10, xl: bool = False) -> list[int]: ...
     @property
     def timesteps(self) -> NDArray[Any]: ...
     @property
@@ -150,7 +151,32 @@ class EulerAncestralDiscreteScheduler(Scheduler):
     @staticmethod
     def from_config(config: dict[str, Any] | None = None, **keywords: Any) -> Scheduler: ...
 
+class HeunDiscreteScheduler(Scheduler):
+    def __init__(self, **config: Any) -> None: ...
+    @staticmethod
+    def from_config(config: dict[str, Any] | None = None, **keywords: Any) -> Scheduler: ...
+
+class LMSDiscreteScheduler(Scheduler):
+    def __init__(self, **config: Any) -> None: ...
+    @staticmethod
+    def from_config(config: dict[str, Any] | None = None, **keywords: Any) -> Scheduler: ...
+
 class DPMSolverMultistepScheduler(Scheduler):
+    def __init__(self, **config: Any) -> None: ...
+    @staticmethod
+    def from_config(config: dict[str, Any] | None = None, **keywords: Any) -> Scheduler: ...
+
+class DPMSolverSDEScheduler(Scheduler):
+    def __init__(self, **config: Any) -> None: ...
+    @staticmethod
+    def from_config(config: dict[str, Any] | None = None, **keywords: Any) -> Scheduler: ...
+
+class UniPCMultistepScheduler(Scheduler):
+    def __init__(self, **config: Any) -> None: ...
+    @staticmethod
+    def from_config(config: dict[str, Any] | None = None, **keywords: Any) -> Scheduler: ...
+
+class LCMScheduler(Scheduler):
     def __init__(self, **config: Any) -> None: ...
     @staticmethod
     def from_config(config: dict[str, Any] | None = None, **keywords: Any) -> Scheduler: ...
@@ -191,8 +217,9 @@ class StableDiffusionPipeline:
     @staticmethod
     def from_pretrained(name: PathText, dtype: object = "float32", device: str = "auto") -> StableDiffusionPipeline: ...
     def __call__(self, prompt: str | Sequence[str], *, negative_prompt: str | Sequence[str] | None = None,
-                 num_inference_steps: int = 30, guidance_scale: float = 7.5, num_images_per_prompt: int = 1,
-                 height: int | None = None, width: int | None = None, seed: int | Sequence[int] = 0,
+                 num_inference_steps: int = 30, timesteps: Sequence[int] | None = None, guidance_scale: float = 7.5,
+                 num_images_per_prompt: int = 1, height: int | None = None, width: int | None = None,
+                 seed: int | Sequence[int] = 0,
                  generator: Generator | Sequence[Generator] | None = None, latents: ArrayLike | None = None,
                  output_type: Literal["pil", "np", "latent"] = "pil", eta: float = 0.0, guidance_rescale: float = 0.0,
                  original_size: tuple[int, int] | None = None, crops_coords_top_left: tuple[int, int] = (0, 0),
@@ -392,6 +419,12 @@ class TrainConfig:
     prior_loss_weight: float
     snr_gamma: float | None
     noise_offset: float
+    input_perturbation: float
+    min_timestep: int
+    max_timestep: int | None
+    loss_type: str
+    huber_c: float
+    huber_schedule: str
     learning_rate: float
     text_encoder_lr: float | None
     scale_lr: bool

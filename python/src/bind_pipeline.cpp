@@ -54,13 +54,14 @@ constexpr const char* kFromPretrained =
     "model_index.json names. Raises WeightError naming file and key, ConfigError for dtype or device.";
 
 constexpr const char* kCall =
-    "Draws pictures: pipe(prompt, *, negative_prompt=None, num_inference_steps=30, guidance_scale=7.5, "
+    "Draws pictures: pipe(prompt, *, negative_prompt=None, num_inference_steps=30, timesteps=None, guidance_scale=7.5, "
     "num_images_per_prompt=1, height=None, width=None, seed=0, generator=None, latents=None, output_type='pil', eta=0, "
     "guidance_rescale=0, original_size=None, crops_coords_top_left=(0, 0), on_step=None).\n\n"
     "prompt: a text or a list. height, width: px, multiples of the VAE's factor; None is the model's own. seed: one "
     "for "
     "the batch, or a list with one a picture; generator: sdtune.Generator(s) instead. latents [B, C, h, w]: start from "
-    "these. on_step(event) is told step, total, timestep and latents. Returns an object with .images: PIL pictures "
+    "these. timesteps: run over these instead of num_inference_steps. on_step(event) is told step, total, timestep and "
+    "latents. Returns an object with .images: PIL pictures "
     "('pil'), float32 [B, H, W, 3] in [0, 1] ('np') or float32 [B, C, h, w] ('latent'). The same seed gives diffusers' "
     "picture. Raises ConfigError naming the argument; Ctrl-C ends it after the current step.";
 

@@ -12,13 +12,19 @@
 #include <vector>
 
 #include "model/base/error.h"
+#include "model/schedule/align_your_steps.h"
 #include "model/schedule/ddim.h"
 #include "model/schedule/ddpm.h"
 #include "model/schedule/dpm_solver_multistep.h"
+#include "model/schedule/dpm_solver_sde.h"
 #include "model/schedule/euler_ancestral_discrete.h"
 #include "model/schedule/euler_discrete.h"
+#include "model/schedule/heun_discrete.h"
+#include "model/schedule/lcm.h"
+#include "model/schedule/lms_discrete.h"
 #include "model/schedule/pndm.h"
 #include "model/schedule/scheduler.h"
+#include "model/schedule/unipc_multistep.h"
 #include "python/src/array_caster.h"
 #include "python/src/compute_scope.h"
 #include "python/src/json_convert.h"
@@ -55,6 +61,22 @@ torch::Tensor step(Scheduler& scheduler, const torch::Tensor& model_output, doub
   const ComputeScope scope;
   const std::unique_ptr<model::NoiseSource> source = noise_source(generator, noise);
   return scheduler.step(model_output, t, sample, *source, {eta});
+}
+
+void set_timesteps(Scheduler& scheduler, std::optional<std::int64_t> num_inference_steps,
+                   const std::optional<std::vector<std::int64_t>>& timesteps) {
+  if (num_inference_steps.has_value() == timesteps.has_value()) {
+    throw ConfigError("timesteps", "or num_inference_steps is needed (allowed: one of them)");
+  }
+  if (timesteps) {
+    scheduler.set_timesteps(*timesteps);
+  } else {
+    scheduler.set_timesteps(*num_inference_steps);
+  }
+}
+
+std::vector<std::int64_t> ays_timesteps(const Scheduler& scheduler, std::int64_t num_inference_steps, bool xl) {
+  return model::align_your_steps(scheduler.noise_schedule(), xl, num_inference_steps);
 }
 
 // A config with keywords over it. Keys that were defaults of the class it comes from do not count (diffusers' rule).
@@ -94,8 +116,14 @@ void add_base(py::module_& module) {
   py::class_<Scheduler>(module, "Scheduler", "From noise to a sample in a few calls of a model; see diffusers.")
       .def_property_readonly(
           "config", [](const Scheduler& self) { return object_of(self.config()); }, "Every key with its value, a dict.")
-      .def("set_timesteps", &Scheduler::set_timesteps, py::arg("num_inference_steps"), py::call_guard<ComputeScope>(),
-           "Starts a run. Raises ConfigError when the number is out of range.")
+      .def("set_timesteps", &set_timesteps, py::arg("num_inference_steps") = std::nullopt,
+           py::arg("timesteps") = std::nullopt, py::call_guard<ComputeScope>(),
+           "Starts a run of a number of steps, or over given timesteps. Raises ConfigError for what the class cannot "
+           "do.")
+      .def("ays_timesteps", &ays_timesteps, py::arg("num_inference_steps") = 10, py::arg("xl") = false,
+           py::call_guard<ComputeScope>(),
+           "The timesteps of \"align your steps\" for Stable Diffusion 1, or XL, to give to set_timesteps or a "
+           "pipeline.")
       .def_property_readonly("timesteps", &Scheduler::timesteps, "[N] int64 or float32, descending; None before a run.")
       .def_property_readonly("sigmas", &Scheduler::sigmas, "[N + 1] float32, or None for a class that has none.")
       .def_property_readonly("init_noise_sigma", &Scheduler::init_noise_sigma,
@@ -121,7 +149,12 @@ void register_schedulers(py::module_& module) {
   add_scheduler<model::PndmScheduler>(module, "Pseudo numerical methods: PLMS and PRK (Liu et al. 2022).");
   add_scheduler<model::EulerDiscreteScheduler>(module, "Euler steps in sigma (Karras et al. 2022).");
   add_scheduler<model::EulerAncestralDiscreteScheduler>(module, "Euler steps with fresh noise at each.");
+  add_scheduler<model::HeunDiscreteScheduler>(module, "Heun's second-order steps in sigma (Karras et al. 2022).");
+  add_scheduler<model::LmsDiscreteScheduler>(module, "Linear multistep steps in sigma, of order 4.");
   add_scheduler<model::DpmSolverMultistepScheduler>(module, "DPM-Solver++ and its SDE form (Lu et al. 2022).");
+  add_scheduler<model::DpmSolverSdeScheduler>(module, "DPM++ SDE: two calls a step, with the noise of one motion.");
+  add_scheduler<model::UniPcMultistepScheduler>(module, "Predictor and corrector in one call (Zhao et al. 2023).");
+  add_scheduler<model::LcmScheduler>(module, "Few steps of a latent consistency model (Luo et al. 2023).");
 }
 
 py::object wrap_scheduler(std::unique_ptr<Scheduler> scheduler) {

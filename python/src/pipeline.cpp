@@ -79,6 +79,16 @@ void read_random(KeywordReader& keywords, SampleRequest& request) {
   request.latents = *given;
 }
 
+std::vector<std::int64_t> read_timesteps(const py::object& timesteps) {
+  try {
+    auto given = timesteps.cast<std::vector<std::int64_t>>();
+    if (!given.empty()) return given;
+  } catch (const py::cast_error&) {  // refused below
+  }
+  throw ConfigError("timesteps", "got " + std::string(py::repr(timesteps)).substr(0, 80) +
+                                     " (allowed: a list of whole numbers, descending)");
+}
+
 SampleRequest read_request(const py::object& prompt, KeywordReader& keywords) {
   using Pair = std::array<std::int64_t, 2>;
   SampleRequest request;
@@ -90,6 +100,8 @@ SampleRequest read_request(const py::object& prompt, KeywordReader& keywords) {
   }
   request.negative_prompt = negative_of(keywords.take_object("negative_prompt"));
   request.steps = keywords.take<std::int64_t>("num_inference_steps", 30, "a whole number from 1");
+  const py::object timesteps = keywords.take_object("timesteps");
+  if (!timesteps.is_none()) request.timesteps = read_timesteps(timesteps);
   request.height = keywords.take<std::int64_t>("height", 0, kSize);
   request.width = keywords.take<std::int64_t>("width", 0, kSize);
   request.guidance_scale = keywords.take<double>("guidance_scale", 7.5, "a number");

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <tuple>
 
 #include "model/base/error.h"
 #include "model/schedule/scheduler.h"
@@ -70,7 +72,7 @@ TEST_P(SchedulerContract, TimestepsDescendAndNumberTheSteps) {
     scheduler->set_timesteps(steps);
     const torch::Tensor timesteps = scheduler->timesteps().to(torch::kFloat64);
     ASSERT_GE(timesteps.size(0), steps);
-    EXPECT_LE(timesteps.size(0), steps + 1);
+    EXPECT_LE(timesteps.size(0), std::max<std::int64_t>(2 * steps - 1, steps + 1));  // two calls a step at most
     for (std::int64_t i = 1; i < timesteps.size(0); ++i) {
       EXPECT_LE(timesteps[i].item<double>(), timesteps[i - 1].item<double>());
     }
@@ -79,6 +81,23 @@ TEST_P(SchedulerContract, TimestepsDescendAndNumberTheSteps) {
     const torch::Tensor sigmas = scheduler->sigmas();
     EXPECT_TRUE(!sigmas.defined() || sigmas.size(0) == timesteps.size(0) + 1);
   }
+}
+
+TEST_P(SchedulerContract, VisitsGivenTimestepsOrRefusesThem) {
+  const auto scheduler = make();
+  scheduler->set_timesteps(7);
+  try {
+    scheduler->set_timesteps({999, 640, 20});
+  } catch (const ConfigError& error) {
+    EXPECT_NE(error.problems().front().line().find("timesteps"), std::string::npos);
+    EXPECT_GE(scheduler->timesteps().size(0), 7);  // the run before is left as it was
+    return;
+  }
+  const torch::Tensor visited = std::get<0>(at::unique_consecutive(scheduler->timesteps().to(torch::kInt64)));
+  EXPECT_TRUE(torch::equal(visited, torch::tensor({999, 640, 20}, torch::kInt64)));
+  EXPECT_THROW(scheduler->set_timesteps({20, 640}), ConfigError);
+  scheduler->set_timesteps(7);
+  EXPECT_GE(scheduler->timesteps().size(0), 7);
 }
 
 TEST_P(SchedulerContract, KeepsShapeAndDtype) {
@@ -106,22 +125,27 @@ TEST_P(SchedulerContract, StartsFromUnitNoiseAtLeast) {
 }
 
 TEST_P(SchedulerContract, RemovesTheNoiseThatAnOracleSees) {
-  // A model that knows x0 leads back to it, from any scheduler's own noising.
+  // A model that knows x0 leads back to it, from any scheduler's own noising; the mutant sees half of the noise.
   Json config = stable_diffusion_config();
   config["set_alpha_to_one"] = true;
   const auto scheduler = make(config);
-  scheduler->set_timesteps(20);
   const torch::Tensor x0 = seeded({1, 4, 3, 5}, 11) * 0.5;
-  const torch::Tensor timesteps = scheduler->timesteps();
-  GeneratorNoise noise(make_cpu_generator(5));
-  torch::Tensor sample = scheduler->add_noise(x0, seeded({1, 4, 3, 5}, 13), timesteps.slice(0, 0, 1));
-  for (std::int64_t i = 0; i < timesteps.size(0); ++i) {
-    const double t = timesteps[i].item<double>();
-    const torch::Tensor abar = scheduler->noise_schedule().alphas_cumprod[static_cast<std::int64_t>(std::lround(t))];
-    const torch::Tensor input = scheduler->scale_model_input(sample, t);
-    sample = scheduler->step((input - abar.sqrt() * x0) / (1 - abar).sqrt(), t, sample, noise);
-  }
-  EXPECT_LT((sample - x0).abs().max().item<double>(), 0.1);
+  const auto error_of = [&](double share_seen) {
+    scheduler->set_timesteps(20);
+    const torch::Tensor timesteps = scheduler->timesteps();
+    GeneratorNoise noise(make_cpu_generator(5));
+    torch::Tensor sample = scheduler->add_noise(x0, seeded({1, 4, 3, 5}, 13), timesteps.slice(0, 0, 1));
+    for (std::int64_t i = 0; i < timesteps.size(0); ++i) {
+      const double t = timesteps[i].item<double>();
+      const torch::Tensor abar = scheduler->noise_schedule().alphas_cumprod[static_cast<std::int64_t>(std::lround(t))];
+      const torch::Tensor input = scheduler->scale_model_input(sample, t);
+      const torch::Tensor epsilon = (input - abar.sqrt() * x0) / (1 - abar).sqrt();
+      sample = scheduler->step(share_seen * epsilon, t, sample, noise);
+    }
+    return (sample - x0).abs().max().item<double>();
+  };
+  EXPECT_LT(error_of(1.0), 0.1);
+  EXPECT_GT(error_of(0.5), 0.1);
 }
 
 TEST_P(SchedulerContract, AddsMoreNoiseAtHigherTimesteps) {

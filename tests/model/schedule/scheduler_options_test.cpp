@@ -24,11 +24,12 @@ TEST(SchedulerOptions, UnknownClassNamesTheNearestAndAllSupported) {
   const std::string line = error_of("EulerDiscretScheduler", Json::object());
   EXPECT_NE(line.find("did you mean EulerDiscreteScheduler"), std::string::npos) << line;
   EXPECT_NE(line.find("PNDMScheduler"), std::string::npos) << line;
-  EXPECT_NE(error_of("UniPCMultistepScheduler", Json::object()).find("DPMSolverMultistepScheduler"), std::string::npos);
+  EXPECT_NE(error_of("SASolverScheduler", Json::object()).find("DPMSolverMultistepScheduler"), std::string::npos);
 }
 
 TEST(SchedulerOptions, ThresholdingIsRefusedByName) {
-  for (const char* name : {"DDPMScheduler", "DDIMScheduler", "DPMSolverMultistepScheduler"}) {
+  for (const char* name :
+       {"DDPMScheduler", "DDIMScheduler", "DPMSolverMultistepScheduler", "UniPCMultistepScheduler"}) {
     EXPECT_NE(error_of(name, {{"thresholding", true}}).find("thresholding"), std::string::npos);
   }
 }
@@ -61,6 +62,58 @@ TEST(SchedulerOptions, DefaultsDoNotTravelToAnotherClass) {
   const auto other = make_scheduler("DPMSolverMultistepScheduler", given->config());
   EXPECT_EQ(other->config()["timestep_spacing"], "leading");
   EXPECT_EQ(make_scheduler("PNDMScheduler", other->config())->config()["skip_prk_steps"], true);
+}
+
+TEST(SchedulerOptions, KeysOfAnotherClassHaveNoEffect) {
+  const Json foreign = {{"rescale_betas_zero_snr", true}, {"use_lu_lambdas", true}};
+  for (const char* name : {"PNDMScheduler", "HeunDiscreteScheduler", "LMSDiscreteScheduler"}) {
+    const auto plain = make_scheduler(name, Json::object());
+    const auto mixed = make_scheduler(name, foreign);
+    plain->set_timesteps(7);
+    mixed->set_timesteps(7);
+    EXPECT_TRUE(torch::equal(plain->noise_schedule().alphas_cumprod, mixed->noise_schedule().alphas_cumprod)) << name;
+    EXPECT_TRUE(torch::equal(plain->timesteps(), mixed->timesteps())) << name;
+    EXPECT_EQ(mixed->config()["use_lu_lambdas"], true) << name;
+  }
+}
+
+TEST(SchedulerOptions, UniPcTakesListsOfSteps) {
+  EXPECT_EQ(error_of("UniPCMultistepScheduler", {{"disable_corrector", {0, 3}}}), "");
+  EXPECT_NE(error_of("UniPCMultistepScheduler", {{"disable_corrector", 3}}).find("list of whole numbers"),
+            std::string::npos);
+  EXPECT_NE(error_of("UniPCMultistepScheduler", {{"solver_order", 4}}).find("1, 2, 3"), std::string::npos);
+  EXPECT_NE(error_of("UniPCMultistepScheduler", {{"use_flow_sigmas", true}}).find("use_flow_sigmas"),
+            std::string::npos);
+}
+
+TEST(SchedulerOptions, UniPcIsFiniteWhereTheLastSigmaIsZero) {
+  for (const Json& config : {Json::object({{"solver_type", "bh1"}}), Json::object({{"predict_x0", false}}),
+                             Json::object({{"lower_order_final", false}, {"solver_order", 3}})}) {
+    const auto scheduler = make_scheduler("UniPCMultistepScheduler", config);
+    scheduler->set_timesteps(6);
+    FixedNoise noise(torch::zeros({1, 4, 2, 2}));
+    torch::Tensor sample = torch::ones({1, 4, 2, 2});
+    for (std::int64_t i = 0; i < 6; ++i) {
+      sample = scheduler->step(sample.sin(), scheduler->timesteps()[i].item<double>(), sample, noise);
+    }
+    EXPECT_TRUE(sample.isfinite().all().item<bool>()) << config;
+  }
+}
+
+TEST(SchedulerOptions, RefusalOfTimestepsNamesTheClassesThatTakeThem) {
+  const auto refusal = [](const std::string& class_name) -> std::string {
+    try {
+      make_scheduler(class_name, Json::object())->set_timesteps({900, 20});
+    } catch (const ConfigError& error) {
+      return error.problems().front().line();
+    }
+    return "";
+  };
+  const std::string line = refusal("DDIMScheduler");
+  const std::string allowed = line.substr(line.find("allowed"));
+  for (const std::string& name : scheduler_class_names()) {
+    EXPECT_EQ(allowed.find(name) != std::string::npos, refusal(name).empty()) << name;
+  }
 }
 
 TEST(SchedulerOptions, OffsetBeyondTheTableIsNamed) {

@@ -1,0 +1,59 @@
+#include "model/schedule/log_snr_scheduler.h"
+
+#include "model/schedule/timestep_spacing.h"
+
+namespace sdtune::model {
+
+LogSnrScheduler::LogSnrScheduler(const char* class_name, const Json& config, const ConfigKeys& keys)
+    : Scheduler(class_name, config, NoiseSchedule(beta_options(config, keys))),
+      alphas_cumprod_(finite_alphas_cumprod(noise_schedule(), own_flag(config, keys, "rescale_betas_zero_snr"))),
+      table_(alphas_cumprod_),
+      prediction_type_(prediction_type_of(config)),
+      curve_(sigma_curve(config, keys, class_name)) {}
+
+LogSnrScheduler::Level LogSnrScheduler::level_at(std::int64_t index) const {
+  const torch::Tensor ratio = sigmas_[index];
+  const torch::Tensor alpha = 1 / (ratio.square() + 1).sqrt();
+  const torch::Tensor sigma = ratio * alpha;
+  return {alpha, sigma, alpha.log() - sigma.log()};
+}
+
+std::vector<double> LogSnrScheduler::run_timesteps(std::int64_t limit, std::int64_t num_inference_steps) const {
+  if (!given_timesteps().empty()) return given_timesteps();
+  const std::string spacing = config()["timestep_spacing"];
+  if (spacing == "trailing") {
+    return trailing_timesteps(
+        limit, static_cast<double>(noise_schedule().num_train_timesteps()) / static_cast<double>(num_inference_steps));
+  }
+  std::vector<double> timesteps =
+      spaced_timesteps(spacing, limit, num_inference_steps + 1, config()["steps_offset"].get<std::int64_t>());
+  timesteps.pop_back();
+  round_all(timesteps);
+  return timesteps;
+}
+
+void LogSnrScheduler::begin(const std::vector<double>& timesteps, const std::vector<double>& sigmas) {
+  timesteps_ = integer_tensor(timesteps);
+  sigmas_ = float_tensor(sigmas);
+  step_index_ = -1;
+}
+
+std::int64_t LogSnrScheduler::step_index(double t) {
+  if (step_index_ < 0) step_index_ = index_of_timestep(timesteps_, t);
+  TORCH_CHECK(step_index_ < timesteps_.size(0), class_name(), ": step after the end of the run");
+  return step_index_;
+}
+
+torch::Tensor LogSnrScheduler::add_noise(const torch::Tensor& x0, const torch::Tensor& noise,
+                                         const torch::Tensor& timesteps) const {
+  TORCH_CHECK(sigmas_.defined(), class_name(), ": add_noise before set_timesteps");
+  const torch::Tensor wanted = timesteps.to(torch::kCPU, torch::kInt64).flatten();
+  std::vector<torch::Tensor> samples;
+  for (std::int64_t i = 0; i < wanted.numel(); ++i) {
+    const Level level = level_at(index_of_timestep(timesteps_, wanted[i].item<double>()));
+    samples.push_back(level.alpha * x0[i] + level.sigma * noise[i]);
+  }
+  return torch::stack(samples).to(x0.scalar_type());
+}
+
+}  // namespace sdtune::model
