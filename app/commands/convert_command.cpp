@@ -26,7 +26,7 @@ bool is_file(const fs::path& path) {
 class ConvertCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"convert", "Turns a diffusers folder into one safetensors file, or such a file into a folder.",
+    return {"convert", "Turns a diffusers folder into one safetensors file, or such a file back.",
             "sdtune convert --model FOLDER|FILE --output FILE|FOLDER [options]"};
   }
   FieldList fields() override { return options_.fields(); }
@@ -50,7 +50,10 @@ class ConvertCommand : public Command {
     if (options_.model.empty()) given.problems.push_back({"--model", "is not given", "a diffusers folder or a file"});
     if (options_.output.empty())
       given.problems.push_back({"--output", "is not given", "a .safetensors file or a folder"});
-    const bool from_folder = !options_.model.empty() && !is_file(options_.model);
+    std::error_code status;
+    const bool absent = !fs::exists(options_.model, status) && fs::path(options_.model).extension() == kSuffix;
+    if (absent) given.problems.push_back({options_.model, "is not there", ""});
+    const bool from_folder = !absent && !options_.model.empty() && !is_file(options_.model);
     for (const char* name : {"config", "tokenizer", "prediction_type", "extract_ema"}) {
       if (from_folder && given.origins.count(name) > 0) {
         given.problems.push_back(
@@ -98,7 +101,7 @@ class ConvertCommand : public Command {
     std::fprintf(stderr, "model    %s (%s)\n", request.model.c_str(), model::family_name(report.family));
     std::fprintf(stderr, "predicts %s (%s)\n", report.prediction.type.c_str(), report.prediction.origin.c_str());
     std::fprintf(stderr, "weights  %lld matched, 0 missing, 0 unexpected, %zu ignored; %s\n",
-                 static_cast<long long>(report.parameters), report.ignored.size(),
+                 static_cast<long long>(report.matched), report.ignored.size(),
                  model::dtype_name(report.dtype).c_str());
     std::fprintf(stderr, "%s\n",
                  request.dry_run ? "dry run  nothing is written" : "checked  read again, every bit as it should be");

@@ -31,7 +31,7 @@ FieldList ConvertOptions::fields() {
       {field("output", "The other one: a .safetensors file, or a folder.", convert, "FILE|FOLDER"), &output},
       {std::move(dtype_info), &dtype},
       {field("overwrite", "Replace the output, when it is a model.", convert), &overwrite},
-      {field("dry_run", "Read everything and say what would be written, without writing.", convert), &dry_run},
+      {field("dry_run", "Compare names and shapes, and say what would be written.", convert), &dry_run},
       {field("config",
              "Diffusers folder, weights not needed, whose configs and tokenizers the file's model has; empty: the "
              "published ones of its family.",

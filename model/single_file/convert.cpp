@@ -2,6 +2,7 @@
 
 #include "model/base/error.h"
 #include "model/pipeline/bundle_configs.h"
+#include "model/pipeline/model_survey.h"
 #include "model/single_file/ldm_parts.h"
 #include "model/single_file/single_file_write.h"
 #include "model/single_file/stored_weights.h"
@@ -31,34 +32,34 @@ torch::Dtype dtype_of_folder(const fs::path& folder, bool xl) {
 }  // namespace
 
 ConvertReport convert_to_folder(FileSystem& files, const ConvertRequest& request) {
-  SingleFileModel model = read_single_file(request.model, request.reading);
-  const torch::Dtype dtype = model.bundle.dtype();
+  SingleFileOptions reading = request.reading;
+  reading.names_only = request.dry_run;
+  SingleFileModel model = read_single_file(request.model, reading);
   if (!request.dry_run) {
-    save_bundle(files, model.bundle, request.output, dtype);
+    save_bundle(files, model.bundle, request.output, model.dtype);
     try {
-      check_folder(request.output, ldm_parts(model.bundle, model.family), dtype);
+      check_folder(request.output, ldm_parts(model.bundle, model.family), model.dtype);
     } catch (const Error&) {
       files.remove_tree(request.output);
       throw;
     }
   }
-  return {model.family, model.prediction, dtype, model.loaded, std::move(model.ignored)};
+  return {model.family, model.prediction, model.dtype, model.matched, std::move(model.ignored)};
 }
 
 ConvertReport convert_to_single_file(FileSystem& files, const ConvertRequest& request) {
   const BundleConfigs configs = BundleConfigs::read(request.model);
-  const ModelFamily family = family_of(configs, request.model.string());
-  const torch::Dtype dtype =
-      request.reading.dtype ? *request.reading.dtype : dtype_of_folder(request.model, configs.index.is_xl());
-  const ModelBundle bundle = load_bundle(request.model, dtype, torch::kCPU);
-  ConvertReport report{.family = family,
+  ModelSurvey survey = survey_model(request.model);
+  if (!survey.problems.empty()) throw WeightError(std::move(survey.problems));
+  ConvertReport report{.family = family_of(configs, request.model.string()),
                        .prediction = {prediction_name(configs.scheduler), "the folder's scheduler"},
-                       .dtype = dtype,
                        .ignored = {}};
-  for (const LdmPart& part : ldm_parts(bundle, family)) {
-    report.parameters += std::ssize(part.module->parameters());
+  report.dtype = request.reading.dtype ? *request.reading.dtype : dtype_of_folder(request.model, configs.index.is_xl());
+  for (const PartSurvey& part : survey.parts) report.matched += std::ssize(part.keys.matched);
+  if (!request.dry_run) {
+    const ModelBundle bundle = load_bundle(request.model, report.dtype, torch::kCPU);
+    write_single_file(files, bundle, report.family, request.output, report.dtype);
   }
-  if (!request.dry_run) write_single_file(files, bundle, family, request.output, dtype);
   return report;
 }
 

@@ -18,19 +18,19 @@ struct ConvertRequest {
   std::filesystem::path model;   // a diffusers folder, or an LDM single file
   std::filesystem::path output;  // the other one; what is there is replaced
   SingleFileOptions reading;     // of a single file; for both directions `dtype` is that of what is written
-  bool dry_run = false;          // everything but the writing
+  bool dry_run = false;          // names and shapes are compared; no weight is read, nothing written
 };
 
 struct ConvertReport {
   ModelFamily family = ModelFamily::kSd1;
   PredictionChoice prediction;
   torch::Dtype dtype = torch::kFloat32;
-  std::int64_t parameters = 0;       // tensors that were filled, of those the configs ask for: all
+  std::int64_t matched = 0;          // tensors that the configs ask for and that are there: all
   std::vector<std::string> ignored;  // names of stored tensors that carry nothing
 };
 
-// Throws WeightError, ConfigError and StorageError as reading and writing do; an output that was there is then what it
-// was, except that a folder which fails the comparison is gone.
+// `request.reading.names_only` is set by `dry_run`. Throws WeightError, ConfigError and StorageError as reading and
+// writing do; an output that was there is then what it was, except that a folder which fails the comparison is gone.
 ConvertReport convert_to_folder(FileSystem& files, const ConvertRequest& request);
 ConvertReport convert_to_single_file(FileSystem& files, const ConvertRequest& request);
 

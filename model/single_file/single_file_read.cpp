@@ -107,10 +107,15 @@ void fill(const LdmFile& file, const SingleFileOptions& options, SingleFileModel
     model.ignored.insert(model.ignored.end(), taken.tolerated.begin(), taken.tolerated.end());
     sources.push_back(TensorSource::of_tensors(file.where() + ": " + part.name, taken.tensors));
   }
-  const torch::Dtype dtype = options.dtype.value_or(joint_dtype(sources));
+  model.dtype = options.dtype.value_or(joint_dtype(sources));
+  // All parts are compared before one is filled: what is wrong is said at once.
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const LoadReport report = load_weights(*parts[i].module, sources[i], parts[i].kind.family, dtype, torch::kCPU);
-    model.loaded += std::ssize(report.matched);
+    const LoadReport report = compare_keys(*parts[i].module, sources[i], parts[i].kind.family);
+    require_complete(report, sources[i].where());
+    model.matched += std::ssize(report.matched);
+  }
+  for (std::size_t i = 0; i < parts.size() && !options.names_only; ++i) {
+    load_weights(*parts[i].module, sources[i], parts[i].kind.family, model.dtype, torch::kCPU);
     parts[i].module->eval();
   }
 }

@@ -21,14 +21,16 @@ struct SingleFileOptions {
   std::optional<std::string> prediction_type;  // epsilon or v_prediction; none: as the file says
   bool extract_ema = false;                    // the UNet's values from the EMA copy
   std::optional<torch::Dtype> dtype;           // of the modules; none: one that holds every stored value exactly
+  bool names_only = false;  // names and shapes are checked, and the modules' values stay undefined: no memory is used
 };
 
 struct SingleFileModel {
   ModelBundle bundle;  // on the CPU; `folder` is the file
   ModelFamily family = ModelFamily::kSd1;
   PredictionChoice prediction;
-  std::int64_t loaded = 0;           // parameters filled, all that there are
-  std::vector<std::string> ignored;  // names of tensors that carry nothing: noise schedule, EMA copy, ...
+  torch::Dtype dtype = torch::kFloat32;  // of the modules
+  std::int64_t matched = 0;              // parameters found, all that there are
+  std::vector<std::string> ignored;      // names of tensors that carry nothing: noise schedule, EMA copy, ...
 };
 
 // Throws WeightError naming the file, counts and first names, unless every parameter of every part is there in its

@@ -69,16 +69,19 @@ LoadReport compare_keys(const torch::nn::Module& module, const TensorSource& sou
   return report;
 }
 
+void require_complete(const LoadReport& report, const std::string& where) {
+  if (report.complete()) return;
+  std::string what;
+  add_count(report.missing, "tensors missing", what);
+  add_count(report.unexpected, "unexpected", what);
+  add_count(report.wrong_shape, "of a wrong shape", what);
+  throw WeightError(where, "does not fit its config.json: " + what);
+}
+
 LoadReport load_into(torch::nn::Module& module, const TensorSource& source, KeyFamily family) {
   LoadReport report;
   const std::map<std::string, Match> matches = match_keys(module, source, family, report);
-  if (!report.complete()) {
-    std::string what;
-    add_count(report.missing, "tensors missing", what);
-    add_count(report.unexpected, "unexpected", what);
-    add_count(report.wrong_shape, "of a wrong shape", what);
-    throw WeightError(source.where(), "does not fit its config.json: " + what);
-  }
+  require_complete(report, source.where());
   const c10::AutoGradMode no_gradients(false);
   for (const auto& [key, match] : matches) {
     torch::Tensor parameter = match.parameter;

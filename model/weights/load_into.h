@@ -23,8 +23,11 @@ struct LoadReport {
 // Compares without copying anything.
 [[nodiscard]] LoadReport compare_keys(const torch::nn::Module& module, const TensorSource& source, KeyFamily family);
 
+// Throws WeightError naming `where`, with counts and the first names, unless the report is complete.
+void require_complete(const LoadReport& report, const std::string& where);
+
 // Copies (and casts) every tensor into the parameter of its name, whose device and dtype stay. Throws WeightError
-// naming the source, with counts and the first names, unless the report is complete; the module is then untouched.
+// as require_complete does, naming the source; the module is then untouched.
 LoadReport load_into(torch::nn::Module& module, const TensorSource& source, KeyFamily family);
 
 }  // namespace sdtune::model

@@ -1,12 +1,14 @@
 """An independent statement of the LDM single-file layout: a diffusers pipeline's weights by the names of CompVis' code.
 
-Rules are regular expressions with the arithmetic of uniform UNets (layers_per_block the same in every level); the program
-derives its table from the config with running counters instead.
+Rules are regular expressions with the arithmetic of uniform UNets (layers_per_block the same in every level); the
+program derives its table from the config with running counters instead.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from math import prod
 from pathlib import Path
 
 import torch
@@ -52,9 +54,9 @@ def unet_name(name: str, layers: int, attends: list[bool]) -> str:
 def vae_name(name: str, levels: int) -> str:
     name = re.sub(r"encoder\.down_blocks\.(\d)\.resnets\.", r"encoder.down.\1.block.", name)
     name = re.sub(r"encoder\.down_blocks\.(\d)\.downsamplers\.0\.", r"encoder.down.\1.downsample.", name)
-    name = re.sub(r"decoder\.up_blocks\.(\d)\.resnets\.", lambda m: f"decoder.up.{levels - 1 - int(m[1])}.block.", name)
-    name = re.sub(r"decoder\.up_blocks\.(\d)\.upsamplers\.0\.", lambda m: f"decoder.up.{levels - 1 - int(m[1])}.upsample.",
-                  name)
+    if match := re.match(r"decoder\.up_blocks\.(\d)\.(resnets|upsamplers\.0)\.", name):
+        part = "block" if match[2] == "resnets" else "upsample"
+        name = f"decoder.up.{levels - 1 - int(match[1])}.{part}.{name[match.end():]}"
     name = re.sub(r"mid_block\.resnets\.(\d)\.", lambda m: f"mid.block_{int(m[1]) + 1}.", name)
     if match := re.fullmatch(r"(\w+)\.mid_block\.attentions\.0\.(.+)\.(weight|bias)", name):
         name = f"{match[1]}.mid.attn_1.{_ATTENTION[match[2]]}.{match[3]}"
@@ -118,4 +120,19 @@ def write_ldm(pipe: StableDiffusionPipeline | StableDiffusionXLPipeline, family:
               metadata: dict[str, str] | None = None) -> Path:
     save_file({name: tensor.clone() for name, tensor in ldm_tensors(pipe, family).items()}, path,
               {"format": "pt", **(metadata or {})})
+    return path
+
+
+def write_hollow(tensors: Tensors, path: Path, metadata: dict[str, str] | None = None) -> Path:
+    """A half-precision file of these names and shapes, its weights a hole in the disk: large ones cost nothing."""
+    header: dict[str, object] = {"__metadata__": metadata} if metadata else {}
+    end = 0
+    for name, tensor in tensors.items():
+        begin, end = end, end + 2 * prod(tensor.shape)
+        header[name] = {"dtype": "F16", "shape": list(tensor.shape), "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        file.truncate(8 + len(text) + end)
     return path

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 from program import ROOT, SDTUNE, run
 
-COMMANDS = ("train", "sample", "check", "inspect", "render", "pretrain", "eval")
+COMMANDS = ("train", "sample", "check", "inspect", "render", "pretrain", "eval", "convert")
 
 
 def test_help_lists_the_commands_that_exist() -> None:
@@ -54,6 +54,9 @@ def test_version() -> None:
     (["sample", "--prompt", "a", "--sampler", "eular"], "--sampler: is unknown, nearest is euler (got eular"),
     (["sample", "--prompt", "two", "words"], "words: unexpected word"),
     (["sample"], "--prompt: is not given"),
+    (["sample", "--prompt", "a", "--compare", "x"], "--compare: needs --grid"),
+    (["sample", "--prompt", "a", "--references", "x"], "--references: needs --grid"),
+    (["sample", "--prompt", "a", "--grid", "sheet.jpg"], "--grid: does not end with .png (got sheet.jpg)"),
     (["inspect"], "inspect: takes one path (got 0)"),
     (["inspect", "/nonexistent"], "/nonexistent: is not there"),
     (["train", "--learning-rat", "1"], "--learning-rat: unknown option; did you mean --learning-rate?"),
@@ -109,6 +112,37 @@ def test_sample_never_overwrites(tiny_sd1: Path, tmp_path: Path) -> None:
     """The same picture again gets another name."""
     words = ["sample", "--model", str(tiny_sd1), "--prompt", "a", "--steps", "1", "--output", "."]
     assert [run(words, cwd=tmp_path).stdout for _ in range(2)] == ["./a_0.png\n", "./a_0-2.png\n"]
+
+
+def test_sample_shows_photos_another_model_and_this_one_in_a_grid(tiny_sd1: Path, tmp_path: Path) -> None:
+    """Rows: photos, the other model's images of each prompt, this model's; a column a prompt. Small pictures are enlarged
+    by a whole number."""
+    (tmp_path / "photos").mkdir()
+    Image.new("RGB", (50, 100), (255, 0, 0)).save(tmp_path / "photos" / "a.png")
+    (tmp_path / "prompts.txt").write_text("a cat\na dog\n")
+    words = ["sample", "--model", str(tiny_sd1), "--compare", str(tiny_sd1), "--references", "photos", "--prompts",
+             "prompts.txt", "--steps", "2", "--num-images", "2", "--grid", "sheets/all.png"]
+    done = run(words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    *pictures, sheet = done.stdout.splitlines()
+    assert len(pictures) == 4 and sheet == "sheets/all.png"
+    cells = np.asarray(Image.open(tmp_path / sheet))
+    side, gap = 192, 4
+    height = (cells.shape[0] - gap) // 5  # with its caption
+    assert cells.shape[1] == gap + 2 * (side + gap)
+
+    def cell(row: int, column: int) -> np.ndarray:
+        top, left = gap + row * height, gap + column * (side + gap)
+        return cells[top:top + side, left:left + side]
+
+    assert np.array_equal(cell(0, 0)[side // 2, side // 2], (255, 0, 0)) and (cell(0, 0)[:, 5] == 255).all()
+    assert (cell(0, 1) == 255).all()  # one photo, two columns
+    for column, prompt in enumerate(("a-cat", "a-dog")):
+        for image in range(2):
+            drawn = Image.open(tmp_path / "samples" / f"{prompt}_{image}.png").resize((side, side), Image.Resampling.LANCZOS)
+            assert np.array_equal(cell(1 + image, column), np.asarray(drawn))  # the same model on both sides
+            assert np.array_equal(cell(3 + image, column), np.asarray(drawn))
+    assert run(words, cwd=tmp_path).stdout.splitlines()[-1] == "sheets/all-2.png"
 
 
 def test_sample_takes_the_newest_finished_run(tiny_sd1: Path, tmp_path: Path) -> None:
