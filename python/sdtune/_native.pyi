@@ -405,6 +405,7 @@ class TrainConfig:
     images: str
     instance_prompt: str
     use_captions: bool
+    caption_dropout_rate: float
     on_bad_image: str
     resolution: int | None
     center_crop: bool

@@ -32,6 +32,10 @@ CASES = {
     "noise offset and input perturbation": ("sd1", Settings(learning_rate=1e-4, noise_offset=0.1,
                                                             input_perturbation=0.1)),
     "input perturbation of v": ("sd2", Settings(learning_rate=1e-4, input_perturbation=0.2)),
+    "caption dropout with prior": ("sd1", Settings(learning_rate=1e-4, caption_dropout_rate=0.4,
+                                                   with_prior_preservation=True)),
+    "caption dropout, text encoders": ("sdxl", Settings(learning_rate=1e-4, caption_dropout_rate=0.4,
+                                                        train_text_encoder=True)),
     "range of timesteps": ("sd1", Settings(learning_rate=1e-4, min_timestep=200, max_timestep=600)),
     "Huber by snr": ("sd1", Settings(learning_rate=1e-4, loss_type="huber", huber_c=0.05)),
     "smooth L1, exponential, min-SNR": ("sd2", Settings(learning_rate=1e-4, loss_type="smooth_l1",
@@ -150,14 +154,14 @@ def test_mutants_of_the_loop_fail(settings: Settings, base_of: Callable[[str], P
     assert min(errors.values()) > UPDATE_TOLERANCE
 
 
-LEFT_OUT = {"noise_offset": 0.0, "input_perturbation": 0.0, "min_timestep": 0, "max_timestep": None, "loss_type": "l2",
-            "huber_c": 0.1, "huber_schedule": "snr"}
+LEFT_OUT = {"caption_dropout_rate": 0.0, "noise_offset": 0.0, "input_perturbation": 0.0, "min_timestep": 0,
+            "max_timestep": None, "loss_type": "l2", "huber_c": 0.1, "huber_schedule": "snr"}
 
 
 def test_an_objective_option_left_out_would_show(base_of: Callable[[str], Path], photos: Path) -> None:
     """What the twenty steps are compared with: without any one of the options the first loss is another one."""
-    settings = Settings(noise_offset=0.1, input_perturbation=0.1, min_timestep=200, max_timestep=600, loss_type="huber",
-                        huber_c=0.05, huber_schedule="exponential")
+    settings = Settings(caption_dropout_rate=1.0, noise_offset=0.1, input_perturbation=0.1, min_timestep=200,
+                        max_timestep=600, loss_type="huber", huber_c=0.05, huber_schedule="exponential")
     first = {}
     for left_out in (None, *LEFT_OUT):
         changed = settings if left_out is None else replace(settings, **{left_out: LEFT_OUT[left_out]})

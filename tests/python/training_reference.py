@@ -18,7 +18,7 @@ from PIL import Image
 from sdtune._native import testing
 
 # model::Draw
-NOISE, TIMESTEP, LATENT, ORDER, NOISE_OFFSET, CLASS_ORDER, INPUT_PERTURBATION = 0, 1, 2, 4, 5, 8, 10
+NOISE, TIMESTEP, LATENT, ORDER, NOISE_OFFSET, DROPOUT, CLASS_ORDER, INPUT_PERTURBATION = 0, 1, 2, 4, 5, 7, 8, 10
 PHOTO_SIDE = 32
 INSTANCE_PROMPT, CLASS_PROMPT = "a photo of sks person", "a photo of a person"
 
@@ -37,6 +37,7 @@ class Settings:
     with_prior_preservation: bool = False
     prior_loss_weight: float = 1.0
     snr_gamma: float | None = None
+    caption_dropout_rate: float = 0.0
     noise_offset: float = 0.0
     input_perturbation: float = 0.0
     min_timestep: int = 0
@@ -132,6 +133,11 @@ class Reference:
         timestep = settings.min_timestep + testing.draw_integer(purpose=TIMESTEP, below=end - settings.min_timestep, **key)
         return latent, noise, seen, timestep
 
+    def caption(self, step: int, sample: int) -> str:
+        """Of a photo: now and then none."""
+        draw = testing.draw_uniform(seed=self.settings.seed, purpose=DROPOUT, step=step, sample=sample, class_image=False)
+        return "" if draw < self.settings.caption_dropout_rate else INSTANCE_PROMPT
+
     def errors(self, difference: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
         """Of each number: squared, or pseudo-Huber with a scheduled width."""
         settings = self.settings
@@ -168,7 +174,7 @@ class Reference:
         latents, noise, seen, timesteps = zip(*(self.sample(step, sample, class_image) for sample in samples))
         latents, noise, seen, timesteps = (*map(torch.stack, (latents, noise, seen)), torch.tensor(timesteps))
         noisy = self.noise_scheduler.add_noise(latents, seen, timesteps)
-        prompts = [CLASS_PROMPT if class_image else INSTANCE_PROMPT] * len(samples)
+        prompts = [CLASS_PROMPT if class_image else self.caption(step, sample) for sample in samples]
         is_v = self.noise_scheduler.config.prediction_type == "v_prediction"
         target = self.noise_scheduler.get_velocity(latents, noise, timesteps) if is_v else noise
         difference = self.predict(noisy, timesteps, prompts) - target

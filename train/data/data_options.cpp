@@ -20,6 +20,12 @@ void add_photo_fields(DataOptions& options, FieldList& list) {
   images.placeholder = "DIR";
   FieldInfo prompt = photo_field("instance_prompt", "What a photo without its own .txt caption is described as.");
   prompt.placeholder = "TEXT";
+  FieldInfo dropout = photo_field("caption_dropout_rate",
+                                  "Share of the photos drawn that are trained without words, which guidance starts "
+                                  "from; class pictures keep theirs.");
+  dropout.aliases = {"proportion_empty_prompts", "caption_dropout_probability"};
+  dropout.min = 0;
+  dropout.max = 1;
   FieldInfo bad = photo_field("on_bad_image", "What to do when a photo cannot be read: stop, or skip it and say so.");
   bad.choices = {"stop", "skip"};
   FieldInfo resolution =
@@ -33,6 +39,7 @@ void add_photo_fields(DataOptions& options, FieldList& list) {
   list.push_back({std::move(prompt), &options.instance_prompt});
   list.push_back({photo_field("use_captions", "Take a photo's caption from the .txt file of the same name, if any."),
                   &options.use_captions});
+  list.push_back({std::move(dropout), &options.caption_dropout_rate});
   list.push_back({std::move(bad), &options.on_bad_image});
   list.push_back({std::move(resolution), &options.resolution});
   list.push_back({photo_field("center_crop", "Crop the middle; false crops at random and switches the cache off."),

@@ -13,6 +13,7 @@ struct DataOptions {
   std::string images;  // folder of the photos; required for training, so empty is the run's error to report
   std::string instance_prompt = "a photo of sks person";
   bool use_captions = true;
+  double caption_dropout_rate = 0.0;
   std::string on_bad_image = "stop";
 
   bool with_prior_preservation = false;

@@ -82,6 +82,7 @@ std::vector<std::string> all_captions(const Run& run) {
   std::vector<std::string> captions;
   for (const Photo& photo : run.data.photos.photos) captions.push_back(photo.caption);
   if (run.has_prior()) captions.push_back(run.config.data.class_prompt);
+  if (run.config.data.caption_dropout_rate > 0) captions.emplace_back();
   return captions;
 }
 

@@ -19,6 +19,7 @@ constexpr const char* kIdentityOptions[] = {
     "resolution",
     "center_crop",
     "random_flip",
+    "caption_dropout_rate",
     "snr_gamma",
     "image_interpolation_mode",
     "noise_offset",

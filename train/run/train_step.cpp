@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "model/core/random.h"
 #include "model/pipeline/prompt_encoding.h"
 #include "train/objective/prior_preservation.h"
 #include "train/optim/clip_grad.h"
@@ -33,11 +34,18 @@ std::vector<MicroBatch> micro_batches(Run& run, std::uint64_t step, std::int64_t
   return batches;
 }
 
+std::string caption(const Run& run, const BatchSlot& slot) {
+  const DataOptions& options = run.config.data;
+  if (slot.class_image) return options.class_prompt;
+  const auto seed = static_cast<std::uint64_t>(run.config.run.seed);
+  const model::DrawKey key{seed, model::Draw::kDropout, slot.step, slot.sample, slot.class_image};
+  if (options.caption_dropout_rate > 0 && model::draw_uniform(key) < options.caption_dropout_rate) return "";
+  return run.data.photos.photos[static_cast<std::size_t>(slot.picture)].caption;
+}
+
 std::vector<std::string> captions(const Run& run, const std::vector<BatchSlot>& slots) {
   std::vector<std::string> texts;
-  for (const BatchSlot& slot : slots) {
-    texts.push_back(slot.class_image ? run.config.data.class_prompt : run.data.photos.photos[slot.picture].caption);
-  }
+  for (const BatchSlot& slot : slots) texts.push_back(caption(run, slot));
   return texts;
 }
 
