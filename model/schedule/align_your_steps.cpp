@@ -46,15 +46,14 @@ std::vector<std::int64_t> align_your_steps(const NoiseSchedule& schedule, bool i
   }
   const SigmaTable table(schedule.alphas_cumprod);
   const Levels& levels = is_xl ? kStableDiffusionXl : kStableDiffusion;
-  std::vector<std::int64_t> timesteps =
-      interpolated(table, levels, std::clamp<std::int64_t>(steps, 1, kTrainTimesteps));
-  std::int64_t most = static_cast<std::int64_t>(timesteps.size());
-  while (!all_differ(timesteps)) timesteps = interpolated(table, levels, --most);
-  if (most != steps) {
+  // Not every number above the first that repeats a timestep repeats one, but a range is what a user can remember.
+  std::int64_t most = 0;
+  while (most < kTrainTimesteps && all_differ(interpolated(table, levels, most + 1))) ++most;
+  if (steps < 1 || steps > most) {
     throw ConfigError("num_inference_steps", "is out of range for align-your-steps (got " + std::to_string(steps) +
                                                  "; allowed: 1.." + std::to_string(most) + ")");
   }
-  return timesteps;
+  return interpolated(table, levels, steps);
 }
 
 }  // namespace sdtune::model

@@ -14,10 +14,13 @@ import pytest
 import sdtune
 import torch
 
+from diffusers_schedulers import scheduler_class
+
 TOLERANCE = 1e-4  # relative L2 of final latents
 PROMPT = "a photo of sks person on a beach"
 SCHEDULERS = ["DDPMScheduler", "DDIMScheduler", "PNDMScheduler", "EulerDiscreteScheduler",
-              "EulerAncestralDiscreteScheduler", "DPMSolverMultistepScheduler"]
+              "EulerAncestralDiscreteScheduler", "HeunDiscreteScheduler", "LMSDiscreteScheduler",
+              "DPMSolverMultistepScheduler", "DPMSolverSDEScheduler", "UniPCMultistepScheduler", "LCMScheduler"]
 Pair = tuple[Any, Any]
 
 
@@ -51,7 +54,7 @@ def load_pair(folder: Path) -> Pair:
 def set_scheduler(pair: Pair, name: str, **options: Any) -> None:
     """Gives both the scheduler of that class, made from the config they have."""
     theirs, ours = pair
-    theirs.scheduler = getattr(diffusers, name).from_config(theirs.scheduler.config, **options)
+    theirs.scheduler = scheduler_class(name).from_config(theirs.scheduler.config, **options)
     ours.scheduler = getattr(sdtune, name).from_config(ours.scheduler.config, **options)
 
 
@@ -177,6 +180,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "copies": {"prompt": ["a cat", PROMPT], "num_images_per_prompt": 2},
     "long_prompt": {"prompt": "many words about a person " * 30},
     "eta": {"eta": 0.5, "scheduler": "DDIMScheduler"},
+    "timesteps": {"timesteps": [999, 610, 200, 31], "scheduler": "EulerDiscreteScheduler"},
 }
 
 
@@ -299,7 +303,8 @@ def test_steps_are_reported(pairs: Callable[[str], Pair]) -> None:
 
 
 WRONG = {"height": {"height": 30}, "width": {"width": 31}, "num_inference_steps": {"num_inference_steps": 0},
-         "seed": {"seed": [1, 2, 3]}, "latents": {"latents": np.zeros((1, 4, 9, 9), np.float32)}}
+         "seed": {"seed": [1, 2, 3]}, "timesteps": {"timesteps": []},
+         "latents": {"latents": np.zeros((1, 4, 9, 9), np.float32)}}
 
 
 @pytest.mark.parametrize("key", WRONG)
