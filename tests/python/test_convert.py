@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from diffusers import AutoencoderKL, DiffusionPipeline, UNet2DConditionModel
+from diffusers import AutoencoderKL, DDPMScheduler, DiffusionPipeline, UNet2DConditionModel
 from ldm_layout import ldm_tensors, write_hollow, write_ldm
 from program import run
 from safetensors import safe_open
@@ -326,6 +326,25 @@ def test_output_is_never_lost_or_mistaken(models: Callable, tmp_path: Path) -> N
     assert (tmp_path / "papers" / "thesis.txt").exists()
     convert(folder, tmp_path / "dry.safetensors", "--dry-run")
     assert not (tmp_path / "dry.safetensors").exists()
+
+
+def test_refuses_what_could_run_code_and_what_no_file_can_say(models: Callable, tmp_path: Path) -> None:
+    """A .ckpt is not opened; a model that predicts x0 is not exported."""
+    folder = models("sd1")[1]
+    torch.save({"state_dict": {"model.diffusion_model.out.2.bias": torch.zeros(4)}}, tmp_path / "m.ckpt")
+    line = refusal("--model", str(tmp_path / "m.ckpt"), "--output", str(tmp_path / "out"), "--config", str(folder))
+    assert "can run code when it is read" in line
+    (tmp_path / "x0").mkdir()
+    for part in folder.iterdir():
+        (tmp_path / "x0" / part.name).symlink_to(part)
+    (tmp_path / "x0" / "scheduler").unlink()
+    DDPMScheduler(prediction_type="sample").save_pretrained(tmp_path / "x0" / "scheduler")
+    index = json.loads((folder / "model_index.json").read_text()) | {"scheduler": ["diffusers", "DDPMScheduler"]}
+    (tmp_path / "x0" / "model_index.json").unlink()
+    (tmp_path / "x0" / "model_index.json").write_text(json.dumps(index))
+    line = refusal("--model", str(tmp_path / "x0"), "--output", str(tmp_path / "out.safetensors"))
+    assert "predicts x0, which no single file can say" in line
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.ckpt", "x0"]
 
 
 @pytest.mark.parametrize("command", [["sample", "--prompt", "a", "--model"], ["train", "--images", ".", "--base"]])
