@@ -6,6 +6,7 @@
 #include "model/base/error.h"
 #include "model/base/model_note.h"
 #include "model/pipeline/model_survey.h"
+#include "model/single_file/prediction_choice.h"
 #include "model/weights/tensor_source.h"
 #include "train/config/base_defaults.h"
 
@@ -45,11 +46,12 @@ struct FileKind {
   const char* key;  // part of a tensor's name
 };
 
+constexpr const char* kSingleFile = "Stable Diffusion in one file (LDM's names)";
 constexpr std::array<FileKind, 8> kFileKinds = {{
     {"LoRA (kohya's names)", ".lora_down.weight"},
     {"LoRA (PEFT's names)", ".lora_A."},
     {"LoRA (diffusers' old names)", ".lora_linear_layer."},
-    {"Stable Diffusion in one file (LDM's names)", "model.diffusion_model."},
+    {kSingleFile, "model.diffusion_model."},
     {"UNet2DConditionModel", "down_blocks.0.resnets.0.time_emb_proj."},
     {"AutoencoderKL", "decoder.mid_block.resnets.0."},
     {"AutoencoderKL (LDM's names)", "decoder.mid.block_1."},
@@ -74,6 +76,19 @@ std::vector<std::int64_t> lora_ranks(const model::TensorSource& source) {
     if (down && source.tensor(name).dim() >= 1) ranks.insert(source.tensor(name).size(0));
   }
   return {ranks.begin(), ranks.end()};
+}
+
+// Family and prediction type, as far as the header tells; why `convert` would refuse it where it would.
+void add_single_file(const std::filesystem::path& path, Json& json) {
+  json["problems"] = Json::array();
+  try {
+    const model::LdmFile file(path);
+    const model::ModelFamily family = model::detect_family(file);
+    json["family"] = model::family_name(family);
+    json["prediction_type"] = model::choose_prediction(file, family, std::nullopt, std::nullopt).type;
+  } catch (const WeightError& error) {
+    for (const Problem& problem : error.problems()) json["problems"].push_back(problem.line());
+  }
 }
 
 // The class that a part's config.json names.
@@ -126,6 +141,7 @@ Json inspect_safetensors(const std::filesystem::path& file) {
   Json json;
   json["kind"] = kind_of_file(source.names());
   json.update(totals_json(model::count_tensors(source)));
+  if (json["kind"] == kSingleFile) add_single_file(file, json);
   if (const std::vector<std::int64_t> ranks = lora_ranks(source); !ranks.empty()) json["rank"] = ranks;
   const model::SafetensorsFile stored(file);
   if (!stored.header().metadata.empty()) json["metadata"] = stored.header().metadata;

@@ -347,6 +347,19 @@ def test_refuses_what_could_run_code_and_what_no_file_can_say(models: Callable, 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.ckpt", "x0"]
 
 
+def test_inspect_says_what_a_single_file_is(models: Callable, tmp_path: Path) -> None:
+    """Family and prediction type of a file; of SD 2.x without metadata, that nobody says it."""
+    def inspected(file: Path) -> dict[str, object]:
+        return json.loads(run(["inspect", str(file), "--json"]).stdout)
+
+    convert(models("sd2")[1], tmp_path / "ours.safetensors")
+    ours, foreign = inspected(tmp_path / "ours.safetensors"), inspected(
+        write_ldm(models("sd2")[0], "sd2", tmp_path / "foreign.safetensors"))
+    assert (ours["family"], ours["prediction_type"], ours["problems"]) == ("SD 2.x", "v_prediction", [])
+    assert foreign["family"] == "SD 2.x" and "prediction_type" not in foreign
+    assert "SD 2.x was published in both kinds" in foreign["problems"][0]
+
+
 @pytest.mark.parametrize("command", [["sample", "--prompt", "a", "--model"], ["train", "--images", ".", "--base"]])
 def test_other_commands_name_convert(command: list[str], models: Callable, tmp_path: Path) -> None:
     """A single file where a folder is needed: the error says what makes one of it."""
