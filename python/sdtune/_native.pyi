@@ -439,6 +439,9 @@ class TrainConfig:
     adam_epsilon: float
     max_grad_norm: float
     use_8bit_adam: bool
+    use_ema: bool
+    ema_decay: float
+    offload_ema: bool
     mixed_precision: str
     allow_tf32: bool
     max_skipped_steps: int

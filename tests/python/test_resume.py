@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from program import SDTUNE, run
 from tiny_models import make_pipeline
 from training_reference import write_base, write_photos
@@ -254,3 +255,28 @@ def test_two_processes_cannot_share_a_folder(material: tuple[Path, Path], tmp_pa
     first.communicate()
     assert second.returncode == 2
     assert str(first.pid) in second.stderr
+
+
+def test_a_resumed_average_is_that_of_an_undisturbed_run(material: tuple[Path, Path], undisturbed: tuple[Path, float],
+                                                         tmp_path: Path) -> None:
+    """The average is in the checkpoint, is what is drawn with and exported, and is not the last weights."""
+    options = ("--use-ema", "--ema-decay", "0.9", "--max-train-steps", "12", "--validation-prompt", "a photo",
+               "--validation-steps", "12", "--num-validation-images", "1", "--validation-inference-steps", "3")
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    assert run(words(material, whole, *options)).returncode == 0
+    shutil.copytree(whole, stopped)
+    shutil.rmtree(stopped / "model")
+    for late in newest_checkpoints(stopped)[:-1]:
+        shutil.rmtree(late)
+    ended = run(words(material, stopped, *options, "--resume-from-checkpoint", "latest"))
+    assert ended.returncode == 0, ended.stderr
+    assert steps_of(stopped) == list(range(1, 13))
+    assert model_hash(stopped) == model_hash(whole)
+    ended = run(["sample", "--model", str(whole), "--prompt", "a photo", "--steps", "3", "--output", str(tmp_path)])
+    shown, drawn = (Image.open(path) for path in (*(whole / "samples/step-00000012").glob("*.png"), ended.stdout.strip()))
+    assert shown.tobytes() == drawn.tobytes()
+    plain = tmp_path / "plain"
+    assert run(words(material, plain, "--max-train-steps", "12")).returncode == 0
+    assert model_hash(plain) != model_hash(whole)
+    without = run(words(material, whole, "--max-train-steps", "12", "--resume-from-checkpoint", "latest"))
+    assert without.returncode == 2 and "use_ema" in without.stderr

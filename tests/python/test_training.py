@@ -42,6 +42,7 @@ CASES = {
                                                         huber_schedule="exponential", snr_gamma=5.0)),
     "Huber, constant, with prior": ("sd1", Settings(learning_rate=1e-4, loss_type="huber", huber_c=0.2,
                                                     huber_schedule="constant", with_prior_preservation=True)),
+    "average of the weights": ("sd1", Settings(learning_rate=1e-4, use_ema=True, ema_decay=0.6)),
     "warm-up and cosine": ("sd1", Settings(learning_rate=1e-4, lr_scheduler="cosine", lr_warmup_steps=5)),
 }
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from diffusers import DDPMScheduler, StableDiffusionPipeline, StableDiffusionXLPipeline, UNet2DConditionModel
 from diffusers.optimization import get_scheduler
-from diffusers.training_utils import compute_snr
+from diffusers.training_utils import EMAModel, compute_snr
 from PIL import Image
 from sdtune._native import testing
 
@@ -45,6 +45,8 @@ class Settings:
     loss_type: str = "l2"
     huber_c: float = 0.1
     huber_schedule: str = "snr"
+    use_ema: bool = False
+    ema_decay: float = 0.9999
     lr_scheduler: str = "constant"
     lr_warmup_steps: int = 0
     max_train_steps: int = 20
@@ -219,6 +221,7 @@ class Reference:
         parameters = self.named_parameters()
         result.before = {name: parameter.detach().clone() for name, parameter in parameters.items()}
         optimizer = make_optimizer(self)
+        average = EMAModel(parameters.values(), decay=settings.ema_decay) if settings.use_ema else None
         schedule = get_scheduler(settings.lr_scheduler, optimizer, num_warmup_steps=settings.lr_warmup_steps,
                                  num_training_steps=settings.max_train_steps)
         for step in range(settings.max_train_steps):
@@ -231,9 +234,13 @@ class Reference:
             if clips:
                 torch.nn.utils.clip_grad_norm_(parameters.values(), settings.max_grad_norm)
             optimizer.step()
+            if average:
+                average.step(parameters.values())
             schedule.step()
             optimizer.zero_grad()
             result.losses.append(total)
+        if average:
+            average.copy_to(parameters.values())
         result.after = {name: parameter.detach().clone() for name, parameter in parameters.items()}
         return result
 

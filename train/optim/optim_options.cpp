@@ -62,12 +62,28 @@ void add_adam_fields(OptimOptions& options, FieldList& list) {
   list.push_back({field("use_8bit_adam", "Optimizer moments in 8 bits; not supported yet."), &options.use_8bit_adam});
 }
 
+void add_average_fields(OptimOptions& options, FieldList& list) {
+  FieldInfo use =
+      field("use_ema",
+            "Keep an exponential moving average of the weights, draw validation pictures with it and export "
+            "it as the model; worth it from about 1000 steps.");
+  FieldInfo decay = field("ema_decay", "Its decay, reached by (1 + n) / (10 + n) of n earlier updates.");
+  decay.min = 0;
+  decay.max = 1;
+  FieldInfo offload = field("offload_ema", "Keep it in the machine's memory instead of the GPU's; slower.");
+  for (FieldInfo* info : {&use, &decay, &offload}) info->group = "Average of the weights";
+  list.push_back({std::move(use), &options.use_ema});
+  list.push_back({std::move(decay), &options.ema_decay});
+  list.push_back({std::move(offload), &options.offload_ema});
+}
+
 }  // namespace
 
 FieldList OptimOptions::fields() {
   FieldList list;
   add_rate_fields(*this, list);
   add_adam_fields(*this, list);
+  add_average_fields(*this, list);
   return list;
 }
 

@@ -23,6 +23,9 @@ struct OptimOptions {
   double adam_epsilon = 1e-8;
   double max_grad_norm = 1.0;
   bool use_8bit_adam = false;
+  bool use_ema = false;
+  double ema_decay = 0.9999;
+  bool offload_ema = false;
 
   FieldList fields();
 };

@@ -7,20 +7,28 @@
 
 namespace sdtune::train {
 
-WeightAverage::WeightAverage(const AdamW& optimizer, double decay) : optimizer_(optimizer), decay_(decay) {
+WeightAverage::WeightAverage(const AdamW& optimizer, double decay, bool offload)
+    : optimizer_(optimizer), decay_(decay) {
   for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
     const torch::Tensor master = optimizer.memory()[i].master.detach();
     masters_.push_back(master);
-    averages_.push_back(master.clone());
+    averages_.push_back(master.to(offload ? torch::Device(torch::kCPU) : master.device(), master.scalar_type(),
+                                  /*non_blocking=*/false, /*copy=*/true));
     values_.emplace_back(optimizer.parameters()[i].name, averages_.back());
   }
 }
 
-void WeightAverage::update(std::int64_t updates) {
+void WeightAverage::update(std::int64_t steps) {
   const torch::NoGradGuard no_grad;
-  const auto n = static_cast<double>(updates);
-  const double decay = std::min(decay_, (1.0 + n) / (10.0 + n));
-  at::_foreach_lerp_(averages_, masters_, 1.0 - decay);
+  const auto n = static_cast<double>(steps - 1);
+  const double decay = n < 1 ? 0.0 : std::min(decay_, (1.0 + n) / (10.0 + n));
+  if (averages_.empty() || averages_.front().device() == masters_.front().device()) {
+    at::_foreach_lerp_(averages_, masters_, 1.0 - decay);
+    return;
+  }
+  for (std::size_t i = 0; i < averages_.size(); ++i) {
+    averages_[i].lerp_(masters_[i].to(averages_[i].device()), 1.0 - decay);  // one at a time, to hold only one twice
+  }
 }
 
 AveragedWeights::AveragedWeights(AdamW& optimizer, const WeightAverage& average) : optimizer_(optimizer) {

@@ -15,12 +15,13 @@ namespace sdtune::train {
 
 class WeightAverage {
  public:
-  // Starts from the masters as they are.
-  WeightAverage(const AdamW& optimizer, double decay);
+  // Starts from the masters as they are. The averages live on their device, or in the machine's memory if `offload`.
+  WeightAverage(const AdamW& optimizer, double decay, bool offload = false);
 
-  // After update `updates` (counted from 1). The decay warms up as (1 + n) / (10 + n), so that early averages forget
-  // the initial values quickly.
-  void update(std::int64_t updates);
+  // After step `steps` (counted from 1). The decay warms up as diffusers' EMAModel has it: 0 at the first step, so that
+  // the initial values are forgotten, then (1 + n) / (10 + n) for n = steps - 1 until it reaches `decay`. Never
+  // synchronises with a GPU unless offloaded.
+  void update(std::int64_t steps);
 
   // The averages by parameter name: float32, in the order of the optimizer's parameters.
   const std::vector<std::pair<std::string, torch::Tensor>>& values() const { return values_; }

@@ -85,6 +85,10 @@ void build_optimizer(Run& run) {
   run.buckets = std::make_unique<GradientBuckets>(std::move(named), *run.group, bucket_options);
   for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].gradient = run.buckets->gradient(i);
   run.optimizer = std::make_unique<AdamW>(std::move(parameters), run.config.optim);
+  const OptimOptions& optim = run.config.optim;
+  if (optim.use_ema) {
+    run.average = std::make_unique<WeightAverage>(*run.optimizer, optim.ema_decay, optim.offload_ema);
+  }
   run.scaler = std::make_unique<GradScaler>(run.dtype == torch::kFloat16, run.device);
 }
 
@@ -111,6 +115,7 @@ void go_on_from(Run& run, const std::filesystem::path& checkpoint, const RunStat
   const std::vector<Problem> changes = identity_changes(state.identity, run.identity);
   if (!changes.empty()) throw ConfigError(changes);
   load_optimizer(checkpoint, state, *run.optimizer);
+  if (run.average) load_averages(checkpoint, run.average->values());
   run.scaler->load(state.scaler);
   run.first_step = state.step;
   run.attempt = state.attempt + 1;

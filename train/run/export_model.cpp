@@ -27,7 +27,8 @@ void export_model(FileSystem& files, Run& run) {
   const AdamW& optimizer = *run.optimizer;
   for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
     torch::Tensor weight = optimizer.parameters()[i].weight;
-    weight.set_data(optimizer.memory()[i].master.detach());
+    const torch::Tensor master = optimizer.memory()[i].master.detach();
+    weight.set_data(run.average ? run.average->values()[i].second : master);
   }
   model::save_bundle(files, run.bundle, run.folder.model(), torch::kFloat32);
   const bool rendered_people = read_model_note(run.bundle.folder).rendered_people;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::int64_t kBytesPerTrained = 12;  // master and two moments, float32
 constexpr std::int64_t kBytesPerSaved = 4;     // the result is float32
+constexpr std::int64_t kBytesPerAverage = 4;   // float32
 constexpr double kGibibyte = 1024.0 * 1024.0 * 1024.0;
 
 // The folder itself, or the nearest one above that exists.
@@ -38,7 +39,8 @@ std::int64_t bytes_needed(const TrainConfig& config, const model::ModelSurvey& b
     const bool is_text = part.name.starts_with("text_encoder");
     if (part.name == "unet" || (is_text && config.run.train_text_encoder)) trained += part.totals.parameters;
   }
-  return 2 * kBytesPerTrained * trained + kBytesPerSaved * all;
+  const std::int64_t per_trained = kBytesPerTrained + (config.optim.use_ema ? kBytesPerAverage : 0);
+  return 2 * per_trained * trained + kBytesPerSaved * all;
 }
 
 void check_room(const TrainConfig& config, const fs::path& existing, const model::ModelSurvey& base,

@@ -23,6 +23,7 @@
 #include "train/observe/observer.h"
 #include "train/optim/adamw.h"
 #include "train/optim/lr_schedule.h"
+#include "train/optim/weight_average.h"
 #include "train/precision/grad_scaler.h"
 #include "train/run/run_folder.h"
 
@@ -56,6 +57,7 @@ struct Run {
   std::unique_ptr<DiffusionLoss> loss;
   std::unique_ptr<GradientBuckets> buckets;  // before the optimizer, which views into them
   std::unique_ptr<AdamW> optimizer;
+  std::unique_ptr<WeightAverage> average;  // null without use_ema
   std::unique_ptr<GradScaler> scaler;
   LrSchedule schedule;
   std::vector<double> base_rates;  // of UNet and text encoders, before the curve

@@ -20,6 +20,8 @@ constexpr const char* kIdentityOptions[] = {
     "center_crop",
     "random_flip",
     "caption_dropout_rate",
+    "use_ema",
+    "ema_decay",
     "snr_gamma",
     "image_interpolation_mode",
     "noise_offset",

@@ -29,6 +29,7 @@ TrainResult Trainer::train() {
     const torch::Tensor numbers = train_step(run_, static_cast<std::uint64_t>(done));
     log_.push(static_cast<std::uint64_t>(done), numbers);
     ++done;
+    if (run_.average) run_.average->update(done);
     if (is_saved_at(done)) save(done);
     if (is_validated_at(done)) validate(done);
     if (is_saved_at(done) || is_validated_at(done)) log_.leave_out_pause();
@@ -67,13 +68,16 @@ void Trainer::write_checkpoint(std::int64_t done) {
   state.attempt = run_.attempt;
   state.scaler = run_.scaler->state();
   state.identity = run_.identity;
-  run_.last_checkpoint = writer_.write(*run_.optimizer, state);
+  run_.last_checkpoint =
+      writer_.write(*run_.optimizer, state, run_.average ? run_.average->values() : model::NamedTensors{});
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   tell(observers_, &Observer::on_checkpoint, CheckpointEvent{done, run_.last_checkpoint, seconds.count()});
 }
 
 void Trainer::validate(std::int64_t done) {
   log_.flush();
+  std::optional<AveragedWeights> averaged;
+  if (run_.average) averaged.emplace(*run_.optimizer, *run_.average);
   const std::optional<ValidationEvent> event = draw_validation(run_, done, stop_);
   if (event && run_.group->is_first()) tell(observers_, &Observer::on_validation, *event);
   run_.group->barrier();
