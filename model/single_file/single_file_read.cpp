@@ -108,7 +108,7 @@ void fill(const LdmFile& file, const SingleFileOptions& options, SingleFileModel
     sources.push_back(TensorSource::of_tensors(file.where() + ": " + part.name, taken.tensors));
   }
   model.dtype = options.dtype.value_or(joint_dtype(sources));
-  // All parts are compared before one is filled: what is wrong is said at once.
+  // All parts are compared before one is filled: what is wrong is said before gigabytes are read.
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const LoadReport report = compare_keys(*parts[i].module, sources[i], parts[i].kind.family);
     require_complete(report, sources[i].where());
