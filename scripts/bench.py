@@ -26,6 +26,13 @@ from bench.models import MODELS
 from bench.train import measure_training
 
 
+def command_of(options: argparse.Namespace) -> str:
+    """What repeats the measurement; where its files were does not matter, and is no business of readers."""
+    given = {"model": options.model, "batch": options.batch, "rounds": options.rounds, "steps": options.steps}
+    flags = [f"--{name} {value}" for name, value in given.items() if value is not None]
+    return " ".join(["scripts/bench.py", options.what, *flags])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["forward", "train"])
@@ -40,7 +47,7 @@ def main() -> None:
     measure = measure_forward if options.what == "forward" else measure_training
     with tempfile.TemporaryDirectory() as temporary:
         result = measure(model, options.folder or Path(temporary), options.rounds)
-    result = {"command": "scripts/bench.py " + " ".join(sys.argv[1:]), "machine": describe_machine(), **result}
+    result = {"command": command_of(options), "machine": describe_machine(), **result}
     text = json.dumps(result, indent=1)
     print(text)
     if options.output:
