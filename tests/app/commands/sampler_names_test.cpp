@@ -58,7 +58,7 @@ TEST(SamplerNames, EachRunsAnotherWay) {
     const auto scheduler = make(sampler);
     std::string run = sampler.class_name + sampler.changes.value("algorithm_type", "");
     for (std::int64_t i = 0; i < scheduler->timesteps().numel(); ++i) {
-      run += " " + std::to_string(scheduler->timesteps()[i].item<double>());
+      run.append(" ").append(std::to_string(scheduler->timesteps()[i].item<double>()));
     }
     EXPECT_TRUE(runs.insert(run).second) << name;
   }
