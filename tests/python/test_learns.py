@@ -16,7 +16,9 @@ import sdtune
 ROOT = Path(__file__).resolve().parents[2]
 OTHER_SUBJECT = ROOT.parent / "shared/data/dreambooth/cat2"
 PROMPT = "a photo of sks backpack"
-TIMESTEPS = np.linspace(50, 950, 8).astype(np.int64)
+# Little noise, where the photo itself decides the loss. At much noise it falls by 85 % for photos of anything, because a
+# base of random weights has to learn first what any picture is like; the subject adds little to that.
+TIMESTEPS = np.linspace(50, 400, 8).astype(np.int64)
 NEEDED_FALL = 0.10
 
 
@@ -66,6 +68,6 @@ def test_training_teaches_the_subject_and_a_frozen_model_does_not_pass(tiny_base
     result = sdtune.train(config)
     others = sorted(OTHER_SUBJECT.glob("*.jpg"))
     subject, other = falls(tiny_base, Path(result.model_path), held_out, others)
-    print(f"fall of the loss: subject {subject:.1%}, another subject {other:.1%}")
+    print(f"fall of the loss: subject {subject:.2%}, another subject {other:.2%}")
     assert learned(subject, other)
     assert not learned(*falls(tiny_base, tiny_base, held_out, others))
