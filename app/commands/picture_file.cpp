@@ -50,19 +50,20 @@ Image to_image(const torch::Tensor& picture) {
   return image;
 }
 
+std::string model_name(const std::filesystem::path& folder) {
+  return (folder.filename() == "model" ? folder.parent_path() : folder).filename().string();
+}
+
 std::string parameters_text(const SampleOptions& options, const Drawing& drawing) {
   std::ostringstream text;
   text << options.prompt << '\n';
   if (options.negative_prompt && !options.negative_prompt->empty()) {
     text << "Negative prompt: " << *options.negative_prompt << '\n';
   }
-  // The name of a finished run says more than its "model" folder.
-  const std::filesystem::path& folder = drawing.model;
-  const std::filesystem::path named = folder.filename() == "model" ? folder.parent_path() : folder;
   text << "Steps: " << options.steps << ", Sampler: " << options.sampler.value_or(drawing.scheduler_class)
        << ", CFG scale: " << options.guidance_scale << ", Seed: " << drawing.seed
        << ", Size: " << drawing.pixels.size(2) << 'x' << drawing.pixels.size(1)
-       << ", Model: " << named.filename().string() << ", Version: sdtune " SDTUNE_VERSION;
+       << ", Model: " << model_name(drawing.model) << ", Version: sdtune " SDTUNE_VERSION;
   return text.str();
 }
 

@@ -26,6 +26,9 @@ Image to_image(const torch::Tensor& picture);
 // `wanted`, or when that is taken NAME-2.EXTENSION and so on: no picture is ever overwritten.
 std::filesystem::path free_path(const std::filesystem::path& wanted);
 
+// What a model's folder is called; a finished run's name, which says more than its "model" folder.
+std::string model_name(const std::filesystem::path& folder);
+
 // How a picture was drawn, as the text chunk `parameters` that AUTOMATIC1111's web interface writes and many programs
 // read: the prompt, "Negative prompt: ..." where there is one, and "Steps: 30, Sampler: ..., ..." on the last line.
 std::string parameters_text(const SampleOptions& options, const Drawing& drawing);

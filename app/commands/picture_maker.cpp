@@ -25,7 +25,11 @@ PictureMaker::PictureMaker(const std::filesystem::path& folder, const SampleOpti
     : folder_(folder),
       options_(options),
       bundle_(model::load_bundle(folder, dtype, device)),
-      scheduler_(chosen_scheduler(bundle_, options)) {}
+      scheduler_(chosen_scheduler(bundle_, options)) {
+  if (options.sampler && find_sampler(*options.sampler).aligns_its_steps) {
+    timesteps_ = model::align_your_steps(scheduler_->noise_schedule(), bundle_.is_xl(), options.steps);
+  }
+}
 
 torch::Tensor PictureMaker::draw(const std::string& prompt, std::int64_t first, std::int64_t count,
                                  std::function<void(const model::SampleProgress&)> on_step) {
@@ -33,9 +37,7 @@ torch::Tensor PictureMaker::draw(const std::string& prompt, std::int64_t first, 
   request.prompts.assign(static_cast<std::size_t>(count), prompt);
   request.negative_prompt = options_.negative_prompt;
   request.steps = options_.steps;
-  if (options_.sampler && find_sampler(*options_.sampler).aligns_its_steps) {
-    request.timesteps = model::align_your_steps(scheduler_->noise_schedule(), bundle_.is_xl(), options_.steps);
-  }
+  request.timesteps = timesteps_;
   request.height = options_.height.value_or(0);
   request.width = options_.width.value_or(0);
   request.guidance_scale = options_.guidance_scale;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "app/commands/sample_options.h"
 #include "model/pipeline/bundle.h"
@@ -35,6 +36,7 @@ class PictureMaker {
   const SampleOptions& options_;
   model::ModelBundle bundle_;
   std::unique_ptr<model::Scheduler> scheduler_;
+  std::vector<std::int64_t> timesteps_;  // of every run; empty: the scheduler's own
 };
 
 }  // namespace sdtune::app

@@ -19,7 +19,6 @@
 #include "app/commands/sample_sheet.h"
 #include "app/ui/progress_line.h"
 #include "model/base/file_system.h"
-#include "model/base/hub_cache.h"
 #include "model/base/model_note.h"
 #include "model/core/device.h"
 #include "model/image/image_read.h"
@@ -53,9 +52,9 @@ class SampleCommand : public Command {
     torch::NoGradGuard no_grad;
     if (!options_.compare.empty()) {
       // Before the model itself, so that only one is in memory.
-      const std::filesystem::path other = find_model_folder(options_.compare);
+      const std::filesystem::path other = choose_model(options_.compare, "runs").folder;  // a run folder too
       PictureMaker maker(other, options_, device, dtype);
-      draw_all(maker, other.filename().string() + ": ", false);
+      draw_all(maker, model_name(other) + ": ", false);
     }
     PictureMaker maker(chosen.folder, options_, device, dtype);
     draw_all(maker, "", true);

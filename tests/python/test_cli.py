@@ -161,7 +161,8 @@ def test_sample_takes_the_newest_finished_run(tiny_sd1: Path, tmp_path: Path) ->
     done = run(["sample", "--prompt", "a", "--steps", "1"], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "runs/new/model (newest finished run under runs/)" in done.stderr
-    of_run = run(["sample", "--prompt", "a", "--steps", "1", "--model", "runs/old"], cwd=tmp_path)
+    of_run = run(["sample", "--prompt", "a", "--steps", "1", "--model", "runs/old", "--compare", "runs/new", "--grid",
+                  "both.png"], cwd=tmp_path)
     assert "runs/old/model" in of_run.stderr and of_run.returncode == 0
 
 
