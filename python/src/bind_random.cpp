@@ -52,6 +52,7 @@ void register_testing_random(py::module_& module) {
         return model::draw_permutation(seed, static_cast<model::Draw>(purpose), epoch, count);
       },
       py::arg("seed"), py::arg("purpose"), py::arg("epoch"), py::arg("count"), "The order of an epoch.");
+  register_testing_optimizers(testing);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace sdtune::python {
 
 void register_errors(pybind11::module_& module);     // Error and its subtypes, Problem
-void register_random(pybind11::module_& module);     // Generator = at::Generator
+void register_random(pybind11::module_& module);     // Generator = at::Generator; the submodule testing
 void register_tokenizer(pybind11::module_& module);  // CLIPTokenizer = ClipTokenizer
 void register_models(pybind11::module_& module);     // UNet2DConditionModel, AutoencoderKL, CLIPTextModel: classes over
                                                      // model::...Impl, held by std::shared_ptr
@@ -21,6 +21,7 @@ void register_observe(pybind11::module_& module);     // RunLogs
 void register_config(pybind11::module_& module);      // TrainConfig
 void register_pipeline(pybind11::module_& module);    // StableDiffusionPipeline, StableDiffusionXLPipeline
 void register_train(pybind11::module_& module);       // train, StepEvent, TrainResult
+void register_testing_optimizers(pybind11::module_& testing);  // Optimizer, in the submodule testing
 
 // The Python object of a scheduler, of the class that has its name; and the scheduler in such an object (TypeError for
 // anything else). Defined in bind_schedulers.cpp.

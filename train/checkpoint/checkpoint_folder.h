@@ -9,7 +9,7 @@
 namespace sdtune::train {
 
 inline constexpr const char* kWeightsFile = "weights.safetensors";      // float32 masters by parameter name
-inline constexpr const char* kOptimizerFile = "optimizer.safetensors";  // moments by parameter name
+inline constexpr const char* kOptimizerFile = "optimizer.safetensors";  // states by parameter name
 inline constexpr const char* kAveragesFile = "averages.safetensors";    // float32 averages by parameter name, if kept
 inline constexpr const char* kStateFile = "state.json";                 // RunState
 

@@ -6,7 +6,6 @@
 #include "model/base/manifest.h"
 #include "model/weights/safetensors_file.h"
 #include "train/checkpoint/checkpoint_folder.h"
-#include "train/checkpoint/tensor_names.h"
 
 namespace sdtune::train {
 
@@ -21,6 +20,9 @@ void copy_stored(const model::SafetensorsFile& file, const std::string& name, to
   const torch::Tensor stored = file.tensor(name);
   if (stored.sizes() != target.sizes()) {
     throw CheckpointError(file.path().string(), name + " has another shape than the model's parameter");
+  }
+  if (stored.scalar_type() != target.scalar_type()) {
+    throw CheckpointError(file.path().string(), name + " is of another number type than this run keeps");
   }
   target.copy_(stored);
 }
@@ -91,17 +93,18 @@ RunState read_run_state(const fs::path& checkpoint) {
   }
 }
 
-void load_optimizer(const fs::path& checkpoint, const RunState& state, AdamW& optimizer) {
+void load_optimizer(const fs::path& checkpoint, const RunState& state, Optimizer& optimizer) {
   const torch::NoGradGuard no_grad;
   try {
     const model::SafetensorsFile weights(checkpoint / kWeightsFile);
-    const model::SafetensorsFile moments(checkpoint / kOptimizerFile);
+    const model::SafetensorsFile states(checkpoint / kOptimizerFile);
     for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
-      const std::string& name = optimizer.parameters()[i].name;
-      const AdamWMemory& memory = optimizer.memory()[i];
-      copy_stored(weights, name, memory.master.detach());
-      copy_stored(moments, mean_name(name), memory.mean);
-      copy_stored(moments, square_name(name), memory.square);
+      copy_stored(weights, optimizer.parameters()[i].name, optimizer.masters()[i]);
+    }
+    const NamedStates kept = optimizer.states();
+    for (const auto& [name, tensor] : kept) copy_stored(states, name, tensor);
+    if (states.header().tensors.size() != kept.size()) {
+      throw CheckpointError(states.path().string(), "holds states that this run's optimizer does not keep");
     }
     if (weights.header().tensors.size() != optimizer.parameters().size()) {
       throw CheckpointError(weights.path().string(), "holds parameters that this run does not train");

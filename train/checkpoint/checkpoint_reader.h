@@ -9,7 +9,7 @@
 #include "model/base/error.h"
 #include "model/weights/safetensors_writer.h"
 #include "train/checkpoint/run_state.h"
-#include "train/optim/adamw.h"
+#include "train/optim/optimizer.h"
 
 namespace sdtune::train {
 
@@ -29,9 +29,10 @@ FoundCheckpoint find_checkpoint(const std::string& resume_from_checkpoint, const
 // Throws CheckpointError.
 RunState read_run_state(const std::filesystem::path& checkpoint);
 
-// Masters and moments by parameter name, the number of updates, and the weights from the masters. Throws
-// CheckpointError for a tensor that is missing or of another shape; the optimizer is then partly loaded.
-void load_optimizer(const std::filesystem::path& checkpoint, const RunState& state, AdamW& optimizer);
+// Masters by parameter name, the optimizer's states by theirs, the number of updates, and the weights from the masters.
+// Throws CheckpointError for a tensor that is missing, or of another shape or type; the optimizer is then partly
+// loaded.
+void load_optimizer(const std::filesystem::path& checkpoint, const RunState& state, Optimizer& optimizer);
 
 // The averages that were written with it into `averages`, by name. Throws CheckpointError for one that is missing or of
 // another shape.

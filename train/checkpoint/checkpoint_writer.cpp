@@ -7,7 +7,6 @@
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/checkpoint/hashing_file_system.h"
 #include "train/checkpoint/retention.h"
-#include "train/checkpoint/tensor_names.h"
 
 namespace sdtune::train {
 
@@ -16,7 +15,8 @@ namespace fs = std::filesystem;
 CheckpointWriter::CheckpointWriter(FileSystem& files, fs::path checkpoints, std::optional<std::int64_t> limit)
     : files_(files), checkpoints_(std::move(checkpoints)), limit_(limit) {}
 
-fs::path CheckpointWriter::write(const AdamW& optimizer, const RunState& state, const model::NamedTensors& averages) {
+fs::path CheckpointWriter::write(const Optimizer& optimizer, const RunState& state,
+                                 const model::NamedTensors& averages) {
   const fs::path final_path = checkpoint_path(checkpoints_, state.step);
   if (fs::exists(final_path)) {
     if (checkpoint_faults(final_path).empty()) return final_path;
@@ -35,20 +35,15 @@ fs::path CheckpointWriter::write(const AdamW& optimizer, const RunState& state, 
   return final_path;
 }
 
-void CheckpointWriter::write_files(const fs::path& folder, const AdamW& optimizer, const RunState& state,
+void CheckpointWriter::write_files(const fs::path& folder, const Optimizer& optimizer, const RunState& state,
                                    const model::NamedTensors& averages) {
   HashingFileSystem hashing(files_, folder);
   model::NamedTensors weights;
-  model::NamedTensors moments;
   for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
-    const std::string& name = optimizer.parameters()[i].name;
-    const AdamWMemory& memory = optimizer.memory()[i];
-    weights.emplace_back(name, memory.master.detach());
-    moments.emplace_back(mean_name(name), memory.mean);
-    moments.emplace_back(square_name(name), memory.square);
+    weights.emplace_back(optimizer.parameters()[i].name, optimizer.masters()[i]);
   }
   model::write_safetensors(hashing, folder / kWeightsFile, std::move(weights));
-  model::write_safetensors(hashing, folder / kOptimizerFile, std::move(moments));
+  model::write_safetensors(hashing, folder / kOptimizerFile, optimizer.states());
   if (!averages.empty()) model::write_safetensors(hashing, folder / kAveragesFile, averages);
   write_file_atomically(hashing, folder / kStateFile, state.to_json().dump(2) + "\n");
   hashing.manifest().write(files_, folder);

@@ -8,7 +8,7 @@
 #include "model/base/file_system.h"
 #include "model/weights/safetensors_writer.h"
 #include "train/checkpoint/run_state.h"
-#include "train/optim/adamw.h"
+#include "train/optim/optimizer.h"
 
 namespace sdtune::train {
 
@@ -17,14 +17,15 @@ class CheckpointWriter {
   // `checkpoints` is the folder they go into; `limit` of them are kept (unset: all).
   CheckpointWriter(FileSystem& files, std::filesystem::path checkpoints, std::optional<std::int64_t> limit);
 
-  // Writes step-<state.step>: masters, moments and state into a .tmp folder, each synced, then the manifest, then the
-  // rename; reads it back against the manifest, and only then removes older ones. A valid checkpoint of that step is
-  // left as it is. `averages` are written beside them where there are any. Returns its path. Throws StorageError; the
-  // checkpoints from before are then untouched.
-  std::filesystem::path write(const AdamW& optimizer, const RunState& state, const model::NamedTensors& averages = {});
+  // Writes step-<state.step>: masters, states of the optimizer and the run into a .tmp folder, each synced, then the
+  // manifest, then the rename; reads it back against the manifest, and only then removes older ones. A valid checkpoint
+  // of that step is left as it is. `averages` are written beside them where there are any. Returns its path. Throws
+  // StorageError; the checkpoints from before are then untouched.
+  std::filesystem::path write(const Optimizer& optimizer, const RunState& state,
+                              const model::NamedTensors& averages = {});
 
  private:
-  void write_files(const std::filesystem::path& folder, const AdamW& optimizer, const RunState& state,
+  void write_files(const std::filesystem::path& folder, const Optimizer& optimizer, const RunState& state,
                    const model::NamedTensors& averages);
 
   FileSystem& files_;

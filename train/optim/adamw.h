@@ -4,38 +4,27 @@
 
 #include <torch/types.h>
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "train/optim/adamw_engine.h"
-#include "train/optim/optim_options.h"
-#include "train/optim/trained_parameter.h"
+#include "train/optim/optimizer.h"
 
 namespace sdtune::train {
 
-class AdamW {
+// Never reads the device: on a GPU rates, bias corrections and the decision to skip stay there.
+class AdamW : public Optimizer {
  public:
-  // The masters start from the weights as they are. Gradients are filled in before step(); their memory stays the same.
   AdamW(std::vector<TrainedParameter> parameters, const OptimOptions& options);
 
-  // One update. rates: [groups] float64; gradient_factor: scalar float32 that every gradient is multiplied by (clipping
-  // and loss scale). Both on the device. A factor that is not finite leaves everything as it was: a skipped step.
-  void step(const torch::Tensor& rates, const torch::Tensor& gradient_factor);
-
-  // Updates applied so far: scalar int64 on the device, the t of the bias correction.
-  const torch::Tensor& updates() const { return updates_; }
-  void set_updates(std::int64_t updates) { updates_.fill_(updates); }
-
-  const std::vector<TrainedParameter>& parameters() const { return parameters_; }
-  // In the order of parameters(). Whoever writes to a master calls refresh_weights() afterwards.
+  // exp_avg and exp_avg_sq of each parameter, float32 in the weight's memory format.
+  NamedStates states() const override;
   const std::vector<AdamWMemory>& memory() const { return memory_; }
-  void refresh_weights();
 
  private:
-  std::vector<TrainedParameter> parameters_;
+  void update(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates) override;
+
   std::vector<AdamWMemory> memory_;
-  torch::Tensor updates_;
   std::unique_ptr<AdamWEngine> engine_;
 };
 

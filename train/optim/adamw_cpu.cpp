@@ -34,7 +34,7 @@ class CpuAdamW : public AdamWEngine {
     const auto t = static_cast<double>(*updates.const_data_ptr<std::int64_t>());
     std::vector<AdamWScalars> scalars;
     for (std::int64_t group = 0; group < rates.numel(); ++group) {
-      scalars.push_back(scalars_of(rates.const_data_ptr<double>()[group], t, factor));
+      scalars.push_back(adamw_scalars(options_, rates.const_data_ptr<double>()[group], t, factor));
     }
     at::parallel_for(0, static_cast<std::int64_t>(runs_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) adamw_update(runs_[i].run, scalars[runs_[i].rate_group]);
@@ -56,26 +56,25 @@ class CpuAdamW : public AdamWEngine {
     }
   }
 
-  // In double, as torch.optim.AdamW computes them in Python.
-  AdamWScalars scalars_of(double rate, double t, float gradient_factor) const {
-    AdamWScalars scalars;
-    scalars.gradient_factor = gradient_factor;
-    scalars.decay = static_cast<float>(1.0 - rate * options_.adam_weight_decay);
-    scalars.beta1 = static_cast<float>(options_.adam_beta1);
-    scalars.beta2 = static_cast<float>(options_.adam_beta2);
-    scalars.keep1 = static_cast<float>(1.0 - options_.adam_beta1);
-    scalars.keep2 = static_cast<float>(1.0 - options_.adam_beta2);
-    scalars.step_size = static_cast<float>(rate / (1.0 - std::pow(options_.adam_beta1, t)));
-    scalars.root_bias_correction2 = static_cast<float>(std::sqrt(1.0 - std::pow(options_.adam_beta2, t)));
-    scalars.epsilon = static_cast<float>(options_.adam_epsilon);
-    return scalars;
-  }
-
   OptimOptions options_;
   std::vector<GroupedRun> runs_;
 };
 
 }  // namespace
+
+AdamWScalars adamw_scalars(const OptimOptions& options, double rate, double t, float gradient_factor) {
+  AdamWScalars scalars;
+  scalars.gradient_factor = gradient_factor;
+  scalars.decay = static_cast<float>(1.0 - rate * options.adam_weight_decay);
+  scalars.beta1 = static_cast<float>(options.adam_beta1);
+  scalars.beta2 = static_cast<float>(options.adam_beta2);
+  scalars.keep1 = static_cast<float>(1.0 - options.adam_beta1);
+  scalars.keep2 = static_cast<float>(1.0 - options.adam_beta2);
+  scalars.step_size = static_cast<float>(rate / (1.0 - std::pow(options.adam_beta1, t)));
+  scalars.root_bias_correction2 = static_cast<float>(std::sqrt(1.0 - std::pow(options.adam_beta2, t)));
+  scalars.epsilon = static_cast<float>(options.adam_epsilon);
+  return scalars;
+}
 
 std::unique_ptr<AdamWEngine> make_cpu_adamw(const std::vector<TrainedParameter>& parameters,
                                             const std::vector<AdamWMemory>& memory, const OptimOptions& options) {

@@ -6,10 +6,15 @@
 #include <memory>
 #include <vector>
 
+#include "train/optim/adamw_kernel.h"
 #include "train/optim/optim_options.h"
 #include "train/optim/trained_parameter.h"
 
 namespace sdtune::train {
+
+// How checkpoints call the moments, after the parameter's name: torch.optim.AdamW's words.
+inline constexpr const char* kMeanSuffix = ".exp_avg";
+inline constexpr const char* kSquareSuffix = ".exp_avg_sq";
 
 // The optimizer's memory of one parameter, all float32 in the weight's memory format.
 struct AdamWMemory {
@@ -18,12 +23,19 @@ struct AdamWMemory {
   torch::Tensor square;  // exp_avg_sq
 };
 
+// Moments of nothing yet, for each parameter and its master.
+std::vector<AdamWMemory> fresh_adamw_memory(const std::vector<TrainedParameter>& parameters,
+                                            const std::vector<torch::Tensor>& masters);
+
 class AdamWEngine {
  public:
   virtual ~AdamWEngine() = default;
   // One update; `updates` (scalar int64) is advanced by one, unless gradient_factor is not finite.
   virtual void step(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates) = 0;
 };
+
+// The numbers of one update in double, as torch.optim.AdamW computes them in Python; `t` counts updates from 1.
+AdamWScalars adamw_scalars(const OptimOptions& options, double rate, double t, float gradient_factor);
 
 // The engine for the parameters' device. `parameters` and `memory` have one entry each per parameter.
 std::unique_ptr<AdamWEngine> make_adamw_engine(const std::vector<TrainedParameter>& parameters,

@@ -79,6 +79,10 @@ double LrSchedule::factor(std::int64_t updates) const {
   }
 }
 
+std::int64_t text_encoder_steps(const OptimOptions& options, std::int64_t total_steps) {
+  return std::llround(options.train_text_encoder_frac * static_cast<double>(total_steps));
+}
+
 std::vector<double> base_rates(const OptimOptions& options, std::int64_t batches_per_step) {
   const double scale = options.scale_lr ? static_cast<double>(batches_per_step) : 1.0;
   return {options.learning_rate * scale, options.text_encoder_lr.value_or(options.learning_rate) * scale};

@@ -30,6 +30,9 @@ struct LrSchedule {
   double factor(std::int64_t updates) const;
 };
 
+// The first steps of `total_steps`, in which the text encoders are trained: train_text_encoder_frac of them, rounded.
+std::int64_t text_encoder_steps(const OptimOptions& options, std::int64_t total_steps);
+
 // The rates of UNet and text encoder before the curve.
 std::vector<double> base_rates(const OptimOptions& options, std::int64_t batches_per_step);
 

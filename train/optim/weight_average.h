@@ -5,29 +5,33 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "train/optim/adamw.h"
+#include "train/optim/optimizer.h"
 
 namespace sdtune::train {
 
 class WeightAverage {
  public:
   // Starts from the masters as they are. The averages live on their device, or in the machine's memory if `offload`.
-  WeightAverage(const AdamW& optimizer, double decay, bool offload = false);
+  WeightAverage(const Optimizer& optimizer, double decay, bool offload = false);
 
   // After step `steps` (counted from 1). The decay warms up as diffusers' EMAModel has it: 0 at the first step, so that
-  // the initial values are forgotten, then (1 + n) / (10 + n) for n = steps - 1 until it reaches `decay`. Never
-  // synchronises with a GPU unless offloaded.
-  void update(std::int64_t steps);
+  // the initial values are forgotten, then (1 + n) / (10 + n) for n = steps - 1 until it reaches `decay`. A rate group
+  // that is no longer trained is `fixed`: as there, its averages become its weights. Never synchronises with a GPU
+  // unless offloaded.
+  void update(std::int64_t steps, std::optional<std::int64_t> fixed = std::nullopt);
 
   // The averages by parameter name: float32, in the order of the optimizer's parameters.
   const std::vector<std::pair<std::string, torch::Tensor>>& values() const { return values_; }
 
  private:
-  const AdamW& optimizer_;
+  void fix(std::int64_t group);
+
+  const Optimizer& optimizer_;
   double decay_;
   std::vector<std::pair<std::string, torch::Tensor>> values_;
   std::vector<torch::Tensor> averages_, masters_;
@@ -36,13 +40,13 @@ class WeightAverage {
 // While one lives, the trained weights are their averages.
 class AveragedWeights {
  public:
-  AveragedWeights(AdamW& optimizer, const WeightAverage& average);
+  AveragedWeights(Optimizer& optimizer, const WeightAverage& average);
   ~AveragedWeights();  // the masters again
   AveragedWeights(const AveragedWeights&) = delete;
   AveragedWeights& operator=(const AveragedWeights&) = delete;
 
  private:
-  AdamW& optimizer_;
+  Optimizer& optimizer_;
   std::vector<torch::Tensor> kept_;  // the weights as they are trained
 };
 

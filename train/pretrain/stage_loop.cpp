@@ -48,7 +48,7 @@ void StageLoop::build_optimizer() {
   }
   buckets_ = std::make_unique<GradientBuckets>(stage_.parameters(), group_, BucketOptions{});
   for (std::size_t i = 0; i < trained.size(); ++i) trained[i].gradient = buckets_->gradient(i);
-  optimizer_ = std::make_unique<AdamW>(std::move(trained), plan_.optim);
+  optimizer_ = make_optimizer(std::move(trained), plan_.optim);
   average_ = std::make_unique<WeightAverage>(*optimizer_, plan_.average_decay);
 }
 

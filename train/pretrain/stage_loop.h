@@ -11,7 +11,7 @@
 #include "train/checkpoint/checkpoint_writer.h"
 #include "train/dist/gradient_buckets.h"
 #include "train/observe/append_file.h"
-#include "train/optim/adamw.h"
+#include "train/optim/optimizer.h"
 #include "train/optim/weight_average.h"
 #include "train/pretrain/stage.h"
 #include "train/run/train.h"
@@ -82,7 +82,7 @@ class StageLoop {
   std::function<void(std::int64_t)> examine_;
   SingleProcess group_;
   std::unique_ptr<GradientBuckets> buckets_;
-  std::unique_ptr<AdamW> optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<WeightAverage> average_;
   CheckpointWriter writer_;
   AppendFile metrics_;

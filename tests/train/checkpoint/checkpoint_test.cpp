@@ -21,16 +21,13 @@ using test::ScratchFolder;
 using ::testing::HasSubstr;
 
 // An optimizer whose weights tell which step they are of.
-AdamW optimizer_at(double value) {
+std::unique_ptr<Optimizer> optimizer_at(double value) {
   const torch::NoGradGuard no_grad;
   const torch::Tensor first = torch::full({3, 2}, value);
   const torch::Tensor second = torch::full({5}, -value);
-  AdamW optimizer({{"unet.a", first, torch::ones_like(first), {}, 0}, {"unet.b", second, torch::ones({5}), {}, 0}},
-                  OptimOptions());
-  for (const AdamWMemory& memory : optimizer.memory()) {
-    memory.mean.fill_(value / 2);
-    memory.square.fill_(value / 4);
-  }
+  auto optimizer = make_optimizer(
+      {{"unet.a", first, torch::ones_like(first), {}, 0}, {"unet.b", second, torch::ones({5}), {}, 0}}, OptimOptions());
+  for (const auto& [name, state] : optimizer->states()) state.fill_(name.ends_with("_sq") ? value / 4 : value / 2);
   return optimizer;
 }
 
@@ -48,21 +45,22 @@ RunState state_at(std::int64_t step) {
 std::int64_t loaded_step(const fs::path& checkpoints) {
   const FoundCheckpoint found = find_checkpoint("latest", checkpoints);
   const RunState state = read_run_state(*found.path);
-  AdamW optimizer = optimizer_at(0);
-  load_optimizer(*found.path, state, optimizer);
+  const std::unique_ptr<Optimizer> optimizer = optimizer_at(0);
+  load_optimizer(*found.path, state, *optimizer);
   const auto value = static_cast<float>(state.step);
-  EXPECT_TRUE(optimizer.parameters()[0].weight.equal(torch::full({3, 2}, value)));
-  EXPECT_TRUE(optimizer.parameters()[1].weight.equal(torch::full({5}, -value)));
-  EXPECT_TRUE(optimizer.memory()[1].mean.equal(torch::full({5}, value / 2)));
-  EXPECT_TRUE(optimizer.memory()[1].square.equal(torch::full({5}, value / 4)));
-  EXPECT_EQ(optimizer.updates().item<std::int64_t>(), state.step - 1);
+  EXPECT_TRUE(optimizer->parameters()[0].weight.equal(torch::full({3, 2}, value)));
+  EXPECT_TRUE(optimizer->parameters()[1].weight.equal(torch::full({5}, -value)));
+  const NamedStates states = optimizer->states();
+  EXPECT_TRUE(states.at(2).second.equal(torch::full({5}, value / 2)));
+  EXPECT_TRUE(states.at(3).second.equal(torch::full({5}, value / 4)));
+  EXPECT_EQ(optimizer->updates().item<std::int64_t>(), state.step - 1);
   return state.step;
 }
 
 fs::path write_step(FileSystem& files, const fs::path& checkpoints, std::int64_t step,
                     std::optional<std::int64_t> limit = std::nullopt) {
-  const AdamW optimizer = optimizer_at(static_cast<double>(step));
-  return CheckpointWriter(files, checkpoints, limit).write(optimizer, state_at(step));
+  const std::unique_ptr<Optimizer> optimizer = optimizer_at(static_cast<double>(step));
+  return CheckpointWriter(files, checkpoints, limit).write(*optimizer, state_at(step));
 }
 
 TEST(Checkpoint, GivesBackWhatWasWritten) {
@@ -161,6 +159,20 @@ TEST(Checkpoint, KeepsTheNewestOnly) {
   std::vector<std::int64_t> steps;
   for (const CheckpointFolder& checkpoint : list_checkpoints(scratch.path())) steps.push_back(checkpoint.step);
   EXPECT_EQ(steps, (std::vector<std::int64_t>{30, 20}));
+}
+
+TEST(Checkpoint, IsNotLoadedIntoAnotherOptimizer) {
+  const ScratchFolder scratch;
+  const fs::path path = write_step(real_file_system(), scratch.path(), 10);
+  const torch::Tensor first = torch::zeros({3, 2}), second = torch::zeros({5});
+  for (const char* name : {"lion", "adafactor", "prodigy"}) {
+    OptimOptions options;
+    options.optimizer = name;
+    options.learning_rate = 1;
+    const auto other = make_optimizer(
+        {{"unet.a", first, torch::ones_like(first), {}, 0}, {"unet.b", second, torch::ones({5}), {}, 0}}, options);
+    EXPECT_THROW(load_optimizer(path, read_run_state(path), *other), CheckpointError) << name;
+  }
 }
 
 TEST(Checkpoint, NamesWhatChangedSince) {

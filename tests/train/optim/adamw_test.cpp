@@ -77,38 +77,6 @@ TEST_F(AdamWTest, MutantsOfTheReferenceDiffer) {
   EXPECT_GT(error_of_update(false, true), 1e-3);
 }
 
-TEST_F(AdamWTest, Float32WeightsAreTheirOwnMasters) {
-  const torch::Tensor weight = torch::randn({8});
-  const AdamW optimizer({{"w", weight, torch::zeros({8}), {}, 0}}, OptimOptions());
-  EXPECT_EQ(optimizer.memory()[0].master.data_ptr(), weight.data_ptr());
-}
-
-TEST_F(AdamWTest, HalfWeightsAreRoundedMasters) {
-  for (const torch::ScalarType dtype : {torch::kBFloat16, torch::kFloat16}) {
-    const torch::Tensor start = torch::randn({kCount});
-    const torch::Tensor weight = start.to(dtype);
-    const torch::Tensor gradient = torch::zeros_like(weight);
-    AdamW optimizer({{"w", weight, gradient, start.clone(), 0}}, OptimOptions());
-    EXPECT_TRUE(optimizer.memory()[0].master.equal(start));
-    for (int step = 0; step < 3; ++step) {
-      gradient.copy_(torch::randn({kCount}));
-      optimizer.step(rates(kRate), torch::scalar_tensor(1.0f));
-    }
-    EXPECT_TRUE(weight.equal(optimizer.memory()[0].master.to(dtype))) << dtype;
-    EXPECT_FALSE(optimizer.memory()[0].master.equal(start));
-  }
-}
-
-TEST_F(AdamWTest, AFactorThatIsNotFiniteSkipsTheStep) {
-  const torch::Tensor weight = torch::randn({kCount});
-  const torch::Tensor start = weight.clone();
-  AdamW optimizer({{"w", weight, torch::ones({kCount}), {}, 0}}, OptimOptions());
-  optimizer.step(rates(kRate), torch::scalar_tensor(NAN));
-  EXPECT_TRUE(weight.equal(start));
-  EXPECT_EQ(optimizer.updates().item<std::int64_t>(), 0);
-  EXPECT_EQ(optimizer.memory()[0].square.abs().sum().item<float>(), 0.0f);
-}
-
 TEST_F(AdamWTest, EachGroupHasItsRate) {
   const torch::Tensor fast = torch::zeros({4});
   const torch::Tensor slow = torch::zeros({4});

@@ -70,5 +70,14 @@ TEST(LrSchedule, RefusesARateThatPolynomialCannotReach) {
   EXPECT_THROW(parse_lr_curve("square"), ConfigError);
 }
 
+TEST(TextEncoderSteps, AreAShareOfTheSteps) {
+  OptimOptions options;
+  EXPECT_EQ(text_encoder_steps(options, 300), 300);
+  options.train_text_encoder_frac = 0.3;
+  EXPECT_EQ(text_encoder_steps(options, 300), 90);
+  options.train_text_encoder_frac = 0.29;
+  EXPECT_EQ(text_encoder_steps(options, 100), 29);  // 28.999999999999996 in binary
+}
+
 }  // namespace
 }  // namespace sdtune::train

@@ -1,0 +1,98 @@
+#include "train/optim/prodigy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace sdtune::train {
+
+namespace {
+
+constexpr double kFirstD = 1e-6;
+
+}  // namespace
+
+Prodigy::Prodigy(std::vector<TrainedParameter> parameters, const OptimOptions& options)
+    : Optimizer(std::move(parameters)),
+      options_(options),
+      beta3_(options.prodigy_beta3.value_or(std::sqrt(options.adam_beta2))),
+      estimate_(torch::tensor({kFirstD, kFirstD, 0.0, 0.0}, torch::kFloat64)) {
+  const std::vector<AdamWMemory> adam = fresh_adamw_memory(this->parameters(), masters());
+  const std::vector<torch::Tensor> sums = zeros_like_all(this->parameters());
+  const std::vector<torch::Tensor> starts = zeros_like_all(this->parameters());
+  for (std::size_t i = 0; i < adam.size(); ++i) memory_.push_back({adam[i], sums[i], starts[i].copy_(masters()[i])});
+}
+
+NamedStates Prodigy::states() const {
+  NamedStates states;
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    const std::string& name = parameters()[i].name;
+    states.emplace_back(name + kMeanSuffix, memory_[i].adam.mean);
+    states.emplace_back(name + kSquareSuffix, memory_[i].adam.square);
+    states.emplace_back(name + ".s", memory_[i].sum);
+    states.emplace_back(name + ".p0", memory_[i].start);
+  }
+  states.emplace_back("prodigy.estimate", estimate_);
+  return states;
+}
+
+double Prodigy::rate_of(const HostStep& step) const {
+  double rate = 0;
+  for (const TrainedParameter& parameter : parameters()) {
+    rate = std::max(rate, step.rates[static_cast<std::size_t>(parameter.rate_group)]);
+  }
+  for (const TrainedParameter& parameter : parameters()) {
+    const double own = step.rates[static_cast<std::size_t>(parameter.rate_group)];
+    TORCH_CHECK(own == rate || own == 0, "Prodigy: ", parameter.name, " has the rate ", own, ", others ", rate);
+  }
+  return rate;
+}
+
+torch::Tensor Prodigy::take_gradient(std::size_t index, float gradient_factor, double rate, torch::Tensor& numerator) {
+  const double d = estimate_[kD].item<double>();
+  const double weight = d / kFirstD;  // so that the sums are not tiny
+  Memory& memory = memory_[index];
+  const torch::Tensor gradient = parameters()[index].gradient.to(torch::kFloat32) * gradient_factor;
+  numerator.add_((gradient * (memory.start - memory.adam.master)).sum(torch::kFloat64), weight * rate);
+  memory.adam.mean.mul_(options_.adam_beta1).add_(gradient, d * (1 - options_.adam_beta1));
+  memory.adam.square.mul_(options_.adam_beta2).addcmul_(gradient, gradient, d * d * (1 - options_.adam_beta2));
+  memory.sum.mul_(beta3_).add_(gradient, weight * (options_.prodigy_safeguard_warmup ? d : rate));
+  return memory.sum.abs().sum(torch::kFloat64);
+}
+
+void Prodigy::update(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates) {
+  const std::optional<HostStep> step = read_step(rates, gradient_factor);
+  if (!step) return;
+  updates.add_(1);
+  auto* estimate = estimate_.data_ptr<double>();
+  const double t = estimate[kCount] + 1;
+  const double correction = options_.prodigy_use_bias_correction ? std::sqrt(1 - std::pow(options_.adam_beta2, t)) /
+                                                                       (1 - std::pow(options_.adam_beta1, t))
+                                                                 : 1.0;
+  const double rate = estimate[kD] * rate_of(*step) * correction;
+  if (rate == 0) return;
+  std::vector<std::size_t> trained;
+  for (std::size_t i = 0; i < parameters().size(); ++i) {
+    if (step->rates[static_cast<std::size_t>(parameters()[i].rate_group)] > 0) trained.push_back(i);
+  }
+  const auto on_device = torch::TensorOptions().dtype(torch::kFloat64).device(rates.device());
+  torch::Tensor numerator = torch::full({}, estimate[kNumerator] * beta3_, on_device);
+  torch::Tensor denominator = torch::zeros({}, on_device);
+  for (const std::size_t i : trained) denominator.add_(take_gradient(i, step->gradient_factor, rate, numerator));
+  const double below = denominator.item<double>();
+  if (below == 0) return;  // no gradient yet
+  const double found = numerator.item<double>() / below;
+  estimate[kLargest] = std::max(estimate[kLargest], found);
+  estimate[kD] = estimate[kLargest];
+  estimate[kNumerator] = numerator.item<double>();
+  estimate[kCount] = t;
+  for (const std::size_t i : trained) {
+    const AdamWMemory& memory = memory_[i].adam;
+    torch::Tensor master = memory.master;
+    master.mul_(1 - options_.adam_weight_decay * rate);
+    master.addcdiv_(memory.mean, memory.square.sqrt().add_(estimate[kD] * options_.adam_epsilon), -rate);
+  }
+  refresh_weights();
+}
+
+}  // namespace sdtune::train

@@ -1,0 +1,46 @@
+// Prodigy (Mishchenko & Defazio, "Prodigy: an expeditiously adaptive parameter-free learner", ICML 2024): AdamW that
+// finds its own step size d, from how well the gradients agree with the way gone since the start. One d for all
+// parameters; the learning rate multiplies it and is best left at 1. The numbers are those of its authors' prodigyopt.
+#pragma once
+
+#include <torch/types.h>
+
+#include <vector>
+
+#include "train/optim/adamw_engine.h"
+#include "train/optim/optimizer.h"
+
+namespace sdtune::train {
+
+// A group whose rate is 0 takes no part in d and stays as it is; the rates of all others must be equal.
+class Prodigy : public Optimizer {
+ public:
+  // Takes the adam_ options (decay decoupled) and the prodigy_ ones.
+  Prodigy(std::vector<TrainedParameter> parameters, const OptimOptions& options);
+
+  // Of each parameter, float32: exp_avg, exp_avg_sq, s (the weighted sum of gradients) and p0 (its start). Of all
+  // together prodigy.estimate, float64 [4] on the CPU: d, the largest estimate so far, its numerator, and the updates
+  // that it was made from.
+  NamedStates states() const override;
+
+ private:
+  enum Estimate : std::int64_t { kD, kLargest, kNumerator, kCount, kEstimateNumbers };
+  struct Memory {
+    AdamWMemory adam;
+    torch::Tensor sum, start;
+  };
+
+  void update(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates) override;
+  // Takes one parameter's gradient in at a step of `rate`; adds to the numerator, and returns what it adds to the
+  // denominator of the estimate: scalar float64.
+  torch::Tensor take_gradient(std::size_t index, float gradient_factor, double rate, torch::Tensor& numerator);
+  // The rate of all parts that are trained; 0 if none is.
+  double rate_of(const HostStep& step) const;
+
+  OptimOptions options_;
+  double beta3_;
+  std::vector<Memory> memory_;
+  torch::Tensor estimate_;
+};
+
+}  // namespace sdtune::train
