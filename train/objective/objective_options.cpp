@@ -29,6 +29,11 @@ void add_noise_fields(ObjectiveOptions& options, FieldList& list) {
   end.max = 1'000'000;
   list.push_back({std::move(offset), &options.noise_offset});
   list.push_back({std::move(perturbation), &options.input_perturbation});
+  list.push_back(
+      {field("rescale_betas_zero_snr",
+             "Train down to pure noise (zero terminal SNR, Lin et al. 2023), for pictures darker and brighter "
+             "than the base draws; needs a base that predicts v, and is written into the result's scheduler."),
+       &options.rescale_betas_zero_snr});
   list.push_back({std::move(first), &options.min_timestep});
   list.push_back({std::move(end), &options.max_timestep});
 }

@@ -16,6 +16,7 @@ struct ObjectiveOptions {
   std::optional<double> snr_gamma;  // unset: every timestep weighs the same
   double noise_offset = 0.0;
   double input_perturbation = 0.0;
+  bool rescale_betas_zero_snr = false;
   std::int64_t min_timestep = 0;
   std::optional<std::int64_t> max_timestep;  // not itself drawn; unset: the base's num_train_timesteps
   std::string loss_type = "l2";              // l2, huber, smooth_l1

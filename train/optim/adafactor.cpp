@@ -65,7 +65,7 @@ void Adafactor::update(const torch::Tensor& rates, const torch::Tensor& gradient
     const torch::Tensor size = change.norm() / std::sqrt(static_cast<double>(change.numel()));
     change.div_((size / kLargestUpdate).clamp_min(1.0)).mul_(rate);
     torch::Tensor master = masters()[i];
-    master.mul_(1 - weight_decay_ * rate).sub_(change);
+    master.add_(master, -weight_decay_ * rate).sub_(change);
   }
   refresh_weights();
 }

@@ -25,7 +25,7 @@ void Lion::update(const torch::Tensor& rates, const torch::Tensor& gradient_fact
     torch::Tensor direction = means_[i] * options_.lion_beta1;
     direction.add_(gradient, 1 - options_.lion_beta1).sign_();
     torch::Tensor master = masters()[i];
-    master.mul_(1 - rate * options_.adam_weight_decay).sub_(direction, rate);
+    master.add_(master, -rate * options_.adam_weight_decay).sub_(direction, rate);
     means_[i].mul_(options_.lion_beta2).add_(gradient, 1 - options_.lion_beta2);
   }
   refresh_weights();

@@ -89,7 +89,7 @@ void Prodigy::update(const torch::Tensor& rates, const torch::Tensor& gradient_f
   for (const std::size_t i : trained) {
     const AdamWMemory& memory = memory_[i].adam;
     torch::Tensor master = memory.master;
-    master.mul_(1 - options_.adam_weight_decay * rate);
+    master.add_(master, -options_.adam_weight_decay * rate);  // early on 1 - decay would round to 1
     master.addcdiv_(memory.mean, memory.square.sqrt().add_(estimate[kD] * options_.adam_epsilon), -rate);
   }
   refresh_weights();
