@@ -30,6 +30,8 @@ MODEL = {
                        "model/schedule", "model/weights"],
     "model/single_file": ["model/base", "model/core", "model/nn", "model/clip", "model/unet", "model/vae",
                           "model/schedule", "model/weights", "model/pipeline"],
+    "model/lora": ["model/base", "model/core", "model/nn", "model/clip", "model/unet", "model/weights", "model/pipeline",
+                   "model/single_file"],
 }
 COMPONENTS = ["train/data", "train/objective", "train/optim", "train/precision", "train/dist", "train/observe"]
 TRAIN = {folder: sorted(MODEL) for folder in COMPONENTS}
@@ -44,11 +46,12 @@ TRAIN["train/evaluate"] = sorted(MODEL) + ["train/portrait", "train/judge", "tra
 APP = {
     "app": ["app", "app/commands", "app/cli", "model/base"],
     "app/cli": ["model/base", "train/config"],
+    "app/faces": [],
     "app/ui": ["model/base", "train/observe"],
     "app/commands": ["app/cli", "app/ui", "train/portrait", "train/judge", "train/evaluate", "train/pretrain",
                      "train/run", "train/config", "train/observe", "train/dist", "train/data", "train/checkpoint",
                      "model/base", "model/core", "model/pipeline", "model/weights", "model/image", "model/schedule",
-                     "model/single_file"],
+                     "model/single_file", "model/lora"],
 }
 PYTHON = {"python/src": sorted(MODEL) + sorted(TRAIN)}
 ALLOWED = {**MODEL, **TRAIN, **APP, **PYTHON}

@@ -6,26 +6,31 @@
 #include "model/base/error.h"
 #include "model/base/hub_cache.h"
 #include "model/base/share_folder.h"
+#include "model/lora/lora_file.h"
+#include "model/lora/lora_model.h"
 
 namespace sdtune::app {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool is_model(const fs::path& folder) {
+// The file that makes the folder a model or a LoRA; empty where there is none.
+fs::path main_file(const fs::path& folder) {
   std::error_code status;
-  return fs::is_regular_file(folder / "model_index.json", status);
+  if (fs::is_regular_file(folder / "model_index.json", status)) return folder / "model_index.json";
+  return model::is_lora_folder(folder) ? folder / model::kLoraFile : fs::path();
 }
 
-// The model/ of the run that finished last, by the time of its model_index.json.
+// The model/ of the run that finished last, by the time of its main file.
 std::optional<fs::path> newest_finished_run(const fs::path& runs) {
   std::optional<fs::path> newest;
   fs::file_time_type newest_time;
   std::error_code status;
   for (const fs::directory_entry& run : fs::directory_iterator(runs, status)) {
     const fs::path model = run.path() / "model";
-    if (!is_model(model)) continue;
-    const fs::file_time_type time = fs::last_write_time(model / "model_index.json", status);
+    const fs::path file = main_file(model);
+    if (file.empty()) continue;
+    const fs::file_time_type time = fs::last_write_time(file, status);
     if (status || (newest && time <= newest_time)) continue;
     newest = model;
     newest_time = time;
@@ -37,7 +42,8 @@ std::optional<fs::path> newest_finished_run(const fs::path& runs) {
 
 ChosenModel choose_model(const std::string& model, const fs::path& runs) {
   if (!model.empty()) {
-    if (!is_model(model) && is_model(fs::path(model) / "model")) return {fs::path(model) / "model", "as --model says"};
+    const bool is_run = main_file(model).empty() && !main_file(fs::path(model) / "model").empty();
+    if (is_run) return {fs::path(model) / "model", "as --model says"};
     return {find_model_folder(model), "as --model says"};
   }
   if (const std::optional<fs::path> run = newest_finished_run(runs)) {

@@ -39,11 +39,14 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_train_command());
   commands.push_back(make_sample_command());
   commands.push_back(make_check_command());
+  commands.push_back(make_doctor_command());
+  commands.push_back(make_prepare_command());
   commands.push_back(make_inspect_command());
   commands.push_back(make_render_command());
   commands.push_back(make_pretrain_command());
   commands.push_back(make_eval_command());
   commands.push_back(make_convert_command());
+  commands.push_back(make_merge_command());
   commands.push_back(make_reference_command());
   return commands;
 }

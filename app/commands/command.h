@@ -27,11 +27,14 @@ class Command {
 std::unique_ptr<Command> make_train_command();
 std::unique_ptr<Command> make_sample_command();
 std::unique_ptr<Command> make_check_command();
+std::unique_ptr<Command> make_doctor_command();
+std::unique_ptr<Command> make_prepare_command();
 std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_render_command();
 std::unique_ptr<Command> make_pretrain_command();
 std::unique_ptr<Command> make_eval_command();
 std::unique_ptr<Command> make_convert_command();
+std::unique_ptr<Command> make_merge_command();
 std::unique_ptr<Command> make_reference_command();
 
 // Every command, in the order of `sdtune --help`.

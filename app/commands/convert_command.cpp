@@ -6,6 +6,7 @@
 #include "app/commands/command.h"
 #include "app/commands/command_options.h"
 #include "app/commands/convert_options.h"
+#include "app/commands/model_output.h"
 #include "model/base/error.h"
 #include "model/base/hub_cache.h"
 #include "model/core/device.h"
@@ -15,8 +16,6 @@ namespace sdtune::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kSuffix = ".safetensors";
 
 bool is_file(const fs::path& path) {
   std::error_code status;
@@ -51,37 +50,25 @@ class ConvertCommand : public Command {
     if (options_.output.empty())
       given.problems.push_back({"--output", "is not given", "a .safetensors file or a folder"});
     std::error_code status;
-    const bool absent = !fs::exists(options_.model, status) && fs::path(options_.model).extension() == kSuffix;
+    const bool absent = !fs::exists(options_.model, status) && names_single_file(options_.model);
     if (absent) given.problems.push_back({options_.model, "is not there", ""});
     const bool from_folder = !absent && !options_.model.empty() && !is_file(options_.model);
-    for (const char* name : {"config", "tokenizer", "prediction_type", "extract_ema"}) {
-      if (from_folder && given.origins.count(name) > 0) {
-        given.problems.push_back(
-            {flag_name(name), "is for reading a single file, and " + options_.model + " is none", "leave it out"});
-      }
-    }
+    if (from_folder) options_.single_file.refuse(given.origins, options_.model, given.problems);
     if (!given.problems.empty()) throw ConfigError(given.problems);
   }
 
   // The other kind than --model, and nothing there that is not to be replaced.
   void check_output(bool to_folder) const {
     const fs::path output = options_.output;
-    if (to_folder && output.extension() == kSuffix) {
+    if (to_folder && names_single_file(output)) {
       throw ConfigError("--output", "names a file, and --model is one already (got " + output.string() + ")",
                         "give the folder to make");
     }
-    if (!to_folder && output.extension() != kSuffix) {
+    if (!to_folder && !names_single_file(output)) {
       throw ConfigError("--output",
                         "must end in .safetensors, since --model is a folder (got " + output.string() + ")");
     }
-    std::error_code status;
-    if (!fs::exists(output, status)) return;
-    if (!options_.overwrite)
-      throw ConfigError("--output", "exists (got " + output.string() + ")", "--overwrite replaces it");
-    const bool is_model = to_folder ? is_file(output / "model_index.json") : is_file(output);
-    if (!is_model) {
-      throw ConfigError("--output", "is not a model, so --overwrite does not replace it (got " + output.string() + ")");
-    }
+    check_model_output(output, options_.overwrite);
   }
 
   model::ConvertRequest make_request(bool to_folder) const {
@@ -89,10 +76,7 @@ class ConvertCommand : public Command {
     request.model = to_folder ? fs::path(options_.model) : find_model_folder(options_.model);
     request.output = options_.output;
     request.dry_run = options_.dry_run;
-    request.reading.config = options_.config.empty() ? fs::path() : find_model_folder(options_.config);
-    request.reading.tokenizer = options_.tokenizer;
-    request.reading.prediction_type = options_.prediction_type;
-    request.reading.extract_ema = options_.extract_ema;
+    request.reading = options_.single_file.reading();
     if (options_.dtype != "auto") request.reading.dtype = model::parse_dtype(options_.dtype, "--dtype");
     return request;
   }

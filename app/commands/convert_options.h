@@ -1,9 +1,9 @@
 // The options of `sdtune convert`.
 #pragma once
 
-#include <optional>
 #include <string>
 
+#include "app/commands/single_file_fields.h"
 #include "model/base/field.h"
 
 namespace sdtune::app {
@@ -14,10 +14,7 @@ struct ConvertOptions {
   std::string dtype = "auto";
   bool overwrite = false;
   bool dry_run = false;
-  std::string config;
-  std::string tokenizer;
-  std::optional<std::string> prediction_type;
-  bool extract_ema = false;
+  SingleFileFields single_file;
 
   FieldList fields();
 };

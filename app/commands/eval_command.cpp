@@ -16,6 +16,7 @@
 #include "model/base/share_folder.h"
 #include "model/core/device.h"
 #include "model/image/png_write.h"
+#include "model/lora/lora_model.h"
 #include "model/pipeline/bundle.h"
 #include "train/evaluate/eval_prompts.h"
 #include "train/evaluate/model_pictures.h"
@@ -58,7 +59,7 @@ class EvalCommand : public Command {
     train::judge::Judge judge = train::judge::Judge::load(judge_folder(), device);
     const evaluate::Subject subject = make_subject(judge, subject_number_);
     const evaluate::Subject shuffled = make_rendered_subject(judge, another_subject());
-    model::ModelBundle tuned = model::load_bundle(chosen.folder, dtype, device);
+    model::ModelBundle tuned = model::load_model(chosen.folder, dtype, device);
     model::ModelBundle base = model::load_bundle(base_folder, dtype, device);
     std::fprintf(stderr, "model    %s (%s)\nbase     %s\nsubject  %llu, \"%s\", %lld photos\ndevice   %s, %s\n",
                  chosen.folder.c_str(), chosen.reason.c_str(), base_folder.c_str(),

@@ -6,6 +6,7 @@
 #include "model/base/error.h"
 #include "model/base/file_system.h"
 #include "model/image/image_probe.h"
+#include "model/lora/lora_model.h"
 #include "train/checkpoint/checkpoint_folder.h"
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/data/photo_folder.h"
@@ -102,6 +103,7 @@ Json inspect_path(const fs::path& path) {
   if (!fs::exists(path, status)) throw DataError(path.string(), "is not there");
   if (!fs::is_directory(path, status)) return inspect_file(path);
   if (has_file(path, "model_index.json")) return inspect_model_folder(path);
+  if (model::is_lora_folder(path)) return inspect_lora_folder(path);
   if (has_file(path, train::kStateFile)) return inspect_checkpoint(path);
   if (has_file(path, "run.json") || has_file(path, "config.yaml")) return inspect_run(path);
   if (has_file(path, "config.json")) return inspect_part_folder(path);

@@ -5,6 +5,7 @@
 #include "app/commands/inspection.h"
 #include "model/base/error.h"
 #include "model/base/model_note.h"
+#include "model/lora/lora_file.h"
 #include "model/pipeline/model_survey.h"
 #include "model/single_file/prediction_choice.h"
 #include "model/weights/tensor_source.h"
@@ -124,6 +125,15 @@ Json inspect_model_folder(const std::filesystem::path& folder) {
   json["components"] = std::move(parts);
   json["problems"] = Json::array();
   for (const Problem& problem : survey.problems) json["problems"].push_back(problem.line());
+  return json;
+}
+
+Json inspect_lora_folder(const std::filesystem::path& folder) {
+  Json json = inspect_safetensors(folder / model::kLoraFile);
+  json["kind"] = "LoRA of a run";
+  const ModelNote note = read_model_note(folder);
+  if (!note.base.empty()) json["base"] = note.base;
+  if (!note.trigger.empty()) json["trigger"] = note.trigger;
   return json;
 }
 

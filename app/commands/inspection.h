@@ -11,6 +11,7 @@ namespace sdtune::app {
 Json inspect_path(const std::filesystem::path& path);
 
 Json inspect_model_folder(const std::filesystem::path& folder);  // with model_index.json
+Json inspect_lora_folder(const std::filesystem::path& folder);   // what a LoRA training made
 Json inspect_part_folder(const std::filesystem::path& folder);   // unet/, vae/, ...: config.json beside weights
 Json inspect_safetensors(const std::filesystem::path& file);     // also LoRA files
 Json inspect_checkpoint(const std::filesystem::path& folder);    // step-00000100, hashed in full

@@ -17,11 +17,16 @@ ModelNote read_model_note(const std::filesystem::path& folder) {
   const Json json = read_json(path);
   if (!json.is_object()) throw WeightError(path.string(), "is not a JSON object");
   JsonObject object(json, path.string());
-  return {object.string("trigger", ""), object.boolean("rendered_people", false)};
+  return {object.string("trigger", ""), object.boolean("rendered_people", false), object.string("base", ""),
+          object.string("base_fingerprint", "")};
 }
 
 void write_model_note(FileSystem& files, const ModelNote& note, const std::filesystem::path& folder) {
-  const Json json = {{"trigger", note.trigger}, {"rendered_people", note.rendered_people}};
+  Json json = {{"trigger", note.trigger}, {"rendered_people", note.rendered_people}};
+  if (!note.base.empty()) {
+    json["base"] = note.base;
+    json["base_fingerprint"] = note.base_fingerprint;
+  }
   write_file_atomically(files, folder / kFileName, json.dump(2) + "\n");
 }
 

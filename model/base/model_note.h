@@ -1,4 +1,4 @@
-// sdtune.json, beside model_index.json of a model that sdtune wrote: what diffusers' files have no place for. It is
+// sdtune.json, beside the files of a model or LoRA that sdtune wrote: what diffusers' files have no place for. It is
 // copied with the folder, and diffusers passes over it.
 #pragma once
 
@@ -12,6 +12,8 @@ namespace sdtune {
 struct ModelNote {
   std::string trigger;           // the words that call the trained subject, "sks person"; empty for a base
   bool rendered_people = false;  // it learnt from renders alone, or started from such a base: no camera photo was in it
+  std::string base = {};  // of a LoRA: the model it was trained on, a folder or hub id; empty: it is a whole model
+  std::string base_fingerprint = {};  // of that model (model/base/model_fingerprint.h)
 };
 
 // The note of a diffusers folder; an empty one where the folder has none. Throws WeightError naming the file when it is

@@ -46,4 +46,18 @@ fs::path find_shared_file(const fs::path& relative) {
   return {};
 }
 
+fs::path find_companion_program(const fs::path& name) {
+  for (const fs::path& file : own_files()) {
+    for (fs::path folder = file.parent_path(); folder != folder.root_path(); folder = folder.parent_path()) {
+      // Beside the program; bin of an environment, above the Python module; app of a build folder.
+      for (const char* place : {"", "bin", "app"}) {
+        const fs::path program = folder / place / name;
+        std::error_code status;
+        if (fs::is_regular_file(program, status)) return program;
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace sdtune

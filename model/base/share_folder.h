@@ -10,4 +10,8 @@ namespace sdtune {
 // names another folder. Empty when it is nowhere.
 std::filesystem::path find_shared_file(const std::filesystem::path& relative);
 
+// A program that comes with sdtune, beside the running one or where an installation or build folder has it. Empty when
+// it is nowhere.
+std::filesystem::path find_companion_program(const std::filesystem::path& name);
+
 }  // namespace sdtune

@@ -24,6 +24,7 @@ enum class Draw : std::uint32_t {
   kClassOrder = 8,          // the order of the class pictures in an epoch
   kWeights = 9,             // initial values of new weights
   kInputPerturbation = 10,  // noise that only the UNet sees
+  kLoraDropout = 11,        // which inputs a low-rank branch does not see
 };
 
 // Which sample of which step. step < 2^43, sample < 2^44.

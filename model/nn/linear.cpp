@@ -1,6 +1,7 @@
 #include "model/nn/linear.h"
 
 #include <cmath>
+#include <utility>
 
 #include "model/kernels/conv2d.h"
 #include "model/nn/initial_values.h"
@@ -24,11 +25,18 @@ LinearImpl::LinearImpl(int64_t in_features, int64_t out_features, bool with_bias
 }
 
 torch::Tensor LinearImpl::forward(const torch::Tensor& x) {
-  return torch::linear(x, weight, bias);
+  return add_branches(torch::linear(x, weight, bias), x);
 }
 
 torch::Tensor LinearImpl::forward_without_bias(const torch::Tensor& x) {
-  return torch::linear(x, weight);
+  return add_branches(torch::linear(x, weight), x);
+}
+
+torch::Tensor LinearImpl::add_branches(torch::Tensor y, const torch::Tensor& x) const {
+  if (branches.empty()) return y;
+  return with_branches(std::move(y), x, [](const torch::Tensor& seen, const torch::Tensor& matrix, bool /*is_down*/) {
+    return torch::linear(seen, matrix);
+  });
 }
 
 Conv2dImpl::Conv2dImpl(const Conv2dOptions& options) : options_(options) {
@@ -39,7 +47,14 @@ Conv2dImpl::Conv2dImpl(const Conv2dOptions& options) : options_(options) {
 }
 
 torch::Tensor Conv2dImpl::forward(const torch::Tensor& x) {
-  return conv2d(x, weight, bias, {.stride = options_.stride, .padding = options_.padding});
+  return add_branches(conv2d(x, weight, bias, {.stride = options_.stride, .padding = options_.padding}), x);
+}
+
+torch::Tensor Conv2dImpl::add_branches(torch::Tensor y, const torch::Tensor& x) const {
+  if (branches.empty()) return y;
+  return with_branches(std::move(y), x, [&](const torch::Tensor& seen, const torch::Tensor& kernel, bool is_down) {
+    return torch::conv2d(seen, kernel, {}, is_down ? options_.stride : 1, is_down ? options_.padding : 0);
+  });
 }
 
 }  // namespace sdtune::model

@@ -4,13 +4,16 @@
 #include <torch/types.h>
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/base/clip_tokenizer.h"
 #include "model/base/file_system.h"
 #include "model/base/json.h"
 #include "model/clip/text_encoder.h"
+#include "model/pipeline/learned_tokens.h"
 #include "model/unet/unet.h"
 #include "model/vae/autoencoder_kl.h"
 
@@ -29,6 +32,9 @@ struct ModelBundle {
   Json scheduler_config;                      // scheduler_config.json, as read
   bool force_zeros_for_empty_prompt = false;  // SDXL's setting in model_index.json
   std::filesystem::path folder;               // where it was read
+  // Of textual inversions (textual_inversion.h), for each text encoder; no part of the model that is saved.
+  std::vector<LearnedToken> learned_tokens = {};
+  std::vector<LearnedToken> learned_tokens_2 = {};  // SDXL
 
   bool is_xl() const { return pipeline_class == "StableDiffusionXLPipeline"; }
   torch::Dtype dtype() const;    // of the UNet
@@ -43,11 +49,11 @@ struct ModelBundle {
 // support, and for weights that are missing, unexpected or of a wrong shape.
 ModelBundle load_bundle(const std::filesystem::path& folder, torch::Dtype dtype, torch::Device device);
 
-// Writes a folder that diffusers' from_pretrained loads, whole or not at all: beside it first, then renamed. An
-// existing folder of that name is replaced; killed between the two renames of a replacement, the old one is still there
-// as ".NAME.old". Weights are cast to `dtype`, one tensor at a time. Throws StorageError; an existing folder is then
-// what it was.
-void save_bundle(FileSystem& files, const ModelBundle& bundle, const std::filesystem::path& folder, torch::Dtype dtype);
+// Writes a folder that diffusers' from_pretrained loads, whole or not at all (model/base/whole_folder.h), and reads it
+// again: done means that every weight, cast to `dtype`, came back bit by bit. `add` may put more files into the folder
+// that it is given, before that takes its name. Throws StorageError; an existing folder is then what it was.
+void save_bundle(FileSystem& files, const ModelBundle& bundle, const std::filesystem::path& folder, torch::Dtype dtype,
+                 const std::function<void(const std::filesystem::path&)>& add = {});
 
 // `name` as a folder, or, for org/name, its snapshot in the local Hugging Face cache (model/base/hub_cache.h); never
 // downloads. Throws WeightError whose hint is the command that fetches it.

@@ -1,24 +1,15 @@
 #include <cmath>
 
-#include "model/base/error.h"
+#include "model/base/whole_folder.h"
 #include "model/pipeline/bundle.h"
+#include "model/pipeline/bundle_configs.h"
 #include "model/weights/diffusers_folder.h"
+#include "model/weights/stored_weights.h"
 
 namespace sdtune::model {
 namespace {
 
 namespace fs = std::filesystem;
-
-// "folder/" and "folder" are the same folder; only the second has a name.
-fs::path without_trailing_slash(const fs::path& folder) {
-  return folder.has_filename() ? folder : folder.parent_path();
-}
-
-fs::path beside(const fs::path& folder, const char* suffix) {
-  std::string name = ".";
-  name.append(folder.filename().string()).append(suffix);
-  return folder.parent_path() / name;
-}
 
 ModelIndex index_of(const ModelBundle& bundle) {
   const auto class_of = [](const CLIPTextModel& encoder) {
@@ -62,49 +53,27 @@ void write_parts(FileSystem& files, const ModelBundle& bundle, const fs::path& f
   write_file_atomically(files, folder / "model_index.json", index_of(bundle).to_json().dump(2) + "\n");
 }
 
-// No file system replaces one folder by another in a single step, so the old one steps aside first.
-void put_in_place(FileSystem& files, const fs::path& written, const fs::path& folder) {
-  const fs::path parent = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
-  const fs::path old = beside(folder, ".old");
-  if (!fs::exists(folder)) {
-    files.rename(written, folder);
-    files.sync_directory(parent);
-    return;
-  }
-  if (fs::exists(old)) files.remove_tree(old);
-  files.rename(folder, old);
-  try {
-    files.rename(written, folder);
-  } catch (const StorageError&) {
-    files.rename(old, folder);
-    throw;
-  }
-  files.sync_directory(parent);
-  files.remove_tree(old);
-}
-
-// A full disk must not stay full of half a model; why the save failed is what matters, so a second failure is nothing.
-void remove_quietly(FileSystem& files, const fs::path& folder) {
-  try {
-    files.remove_tree(folder);
-  } catch (const StorageError&) {
-  }
+// What a loader will see.
+void check_parts(const ModelBundle& bundle, const fs::path& folder, torch::Dtype dtype) {
+  BundleConfigs::read(folder);
+  const auto check = [&](const torch::nn::Module& module, const char* name, const PartKind& kind) {
+    check_stored_weights(module, TensorSource::of_part(folder / name, kind.stem), kind.family, dtype);
+  };
+  check(*bundle.text_encoder, "text_encoder", kTextEncoderPart);
+  if (bundle.is_xl()) check(*bundle.text_encoder_2, "text_encoder_2", kTextEncoderPart);
+  check(*bundle.unet, "unet", kUNetPart);
+  check(*bundle.vae, "vae", kVaePart);
 }
 
 }  // namespace
 
-void save_bundle(FileSystem& files, const ModelBundle& bundle, const fs::path& folder, torch::Dtype dtype) {
-  const fs::path target = without_trailing_slash(folder);
-  const fs::path partial = beside(target, ".partial");
-  if (fs::exists(partial)) files.remove_tree(partial);  // of a save that was killed
-  try {
-    files.create_directories(partial);
+void save_bundle(FileSystem& files, const ModelBundle& bundle, const fs::path& folder, torch::Dtype dtype,
+                 const std::function<void(const fs::path&)>& add) {
+  write_folder_atomically(files, folder, [&](const fs::path& partial) {
     write_parts(files, bundle, partial, dtype);
-    put_in_place(files, partial, target);
-  } catch (const StorageError&) {
-    remove_quietly(files, partial);
-    throw;
-  }
+    check_parts(bundle, partial, dtype);
+    if (add) add(partial);
+  });
 }
 
 }  // namespace sdtune::model

@@ -30,8 +30,11 @@ struct ConvertReport {
 };
 
 // `request.reading.names_only` is set by `dry_run`. Throws WeightError, ConfigError and StorageError as reading and
-// writing do; an output that was there is then what it was, except that a folder which fails the comparison is gone.
+// writing do; an output that was there is then what it was.
 ConvertReport convert_to_folder(FileSystem& files, const ConvertRequest& request);
 ConvertReport convert_to_single_file(FileSystem& files, const ConvertRequest& request);
+
+// The dtype that holds every weight of a diffusers folder exactly. Throws WeightError for a folder that is none.
+torch::Dtype dtype_of_folder(const std::filesystem::path& folder);
 
 }  // namespace sdtune::model

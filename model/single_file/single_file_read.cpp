@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "model/base/error.h"
-#include "model/nn/initial_values.h"
 #include "model/pipeline/bundle_configs.h"
+#include "model/pipeline/empty_bundle.h"
 #include "model/schedule/scheduler.h"
 #include "model/single_file/ldm_parts.h"
 #include "model/single_file/published_configs.h"
@@ -65,23 +65,6 @@ BundleConfigs configs_of(const LdmFile& file, ModelFamily family, const SingleFi
                       "clip");
   }
   return published_configs(family, prediction.type, options.tokenizer);
-}
-
-// The bundle with modules whose weights are yet to come.
-ModelBundle empty_bundle(BundleConfigs configs, const fs::path& path) {
-  const WithoutInitialValues every_weight_is_loaded;
-  ModelBundle bundle{.pipeline_class = configs.index.pipeline_class,
-                     .tokenizer = std::move(configs.tokenizer),
-                     .tokenizer_2 = std::move(configs.tokenizer_2),
-                     .scheduler_class = configs.index.scheduler_class,
-                     .scheduler_config = std::move(configs.scheduler),
-                     .force_zeros_for_empty_prompt = configs.index.force_zeros_for_empty_prompt,
-                     .folder = path};
-  bundle.text_encoder = CLIPTextModel(configs.text_encoder);
-  if (configs.text_encoder_2) bundle.text_encoder_2 = CLIPTextModel(*configs.text_encoder_2);
-  bundle.unet = UNet2DConditionModel(configs.unet);
-  bundle.vae = AutoencoderKL(configs.vae);
-  return bundle;
 }
 
 // Refuses what belongs to no part and is not known to be empty; returns what is ignored.

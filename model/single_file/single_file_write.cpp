@@ -11,7 +11,7 @@
 #include "model/base/error.h"
 #include "model/schedule/prediction.h"
 #include "model/single_file/ldm_parts.h"
-#include "model/single_file/stored_weights.h"
+#include "model/weights/stored_weights.h"
 
 namespace sdtune::model {
 namespace {

@@ -56,6 +56,10 @@ ModelIndex ModelIndex::read(const fs::path& folder) {
   const fs::path path = folder / "model_index.json";
   std::error_code error;
   if (!fs::exists(path, error)) {
+    if (fs::exists(folder / "pytorch_lora_weights.safetensors", error)) {
+      throw WeightError(folder.string(), "is a LoRA, and a whole model is needed",
+                        "make one of it: sdtune merge --model FOLDER --output MODEL");
+    }
     throw WeightError(folder.string(), "is not a diffusers folder: it has no model_index.json",
                       "give the folder that holds model_index.json, unet/, vae/ and text_encoder/");
   }

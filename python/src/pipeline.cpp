@@ -2,117 +2,29 @@
 
 #include <pybind11/stl.h>
 
-#include <array>
 #include <atomic>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "model/base/error.h"
 #include "model/base/file_system.h"
 #include "model/core/device.h"
+#include "model/pipeline/text_conditions.h"
 #include "model/pipeline/text_to_image.h"
 #include "python/src/array_caster.h"
 #include "python/src/compute_scope.h"
 #include "python/src/interrupt_scope.h"
 #include "python/src/keyword_reader.h"
 #include "python/src/module.h"
+#include "python/src/sample_keywords.h"
 
 namespace py = pybind11;
 
 namespace sdtune::python {
 
 namespace {
-
-using model::SampleRequest;
-using Texts = std::vector<std::string>;
-
-constexpr const char* kSize = "a whole number of pixels";
-
-Texts texts_of(const py::object& prompt) {
-  if (py::isinstance<py::str>(prompt)) return {prompt.cast<std::string>()};
-  try {
-    return prompt.cast<Texts>();
-  } catch (const py::cast_error&) {
-    throw ConfigError("prompt", "got " + std::string(py::repr(prompt)).substr(0, 80) + " (allowed: a text or a list)");
-  }
-}
-
-// Diffusers takes a list as well; one text for all is what we run.
-std::optional<std::string> negative_of(const py::object& given) {
-  if (given.is_none()) return std::nullopt;
-  const Texts texts = texts_of(given);
-  for (const std::string& text : texts) {
-    if (text != texts.front()) {
-      throw ConfigError("negative_prompt", "got a list of different texts (allowed: one text for the whole batch)");
-    }
-  }
-  return texts.empty() ? std::nullopt : std::optional(texts.front());
-}
-
-template <typename T>
-std::vector<T> one_or_more(const std::variant<T, std::vector<T>>& given) {
-  if (const T* one = std::get_if<T>(&given)) return {*one};
-  return std::get<std::vector<T>>(given);
-}
-
-void read_random(KeywordReader& keywords, SampleRequest& request) {
-  using Seeds = std::variant<std::uint64_t, std::vector<std::uint64_t>>;
-  using Generators = std::variant<at::Generator, std::vector<at::Generator>>;
-  request.seeds = one_or_more(keywords.take<Seeds>("seed", std::uint64_t{0}, "a whole number from 0, or a list"));
-  const py::object generator = keywords.take_object("generator");
-  if (!generator.is_none()) {
-    try {
-      request.generators = one_or_more(generator.cast<Generators>());
-    } catch (const py::cast_error&) {
-      throw ConfigError("generator", "got " + std::string(py::repr(generator)).substr(0, 80) +
-                                         " (allowed: sdtune.Generator, or a list of them)");
-    }
-  }
-  const py::object latents = keywords.take_object("latents");
-  if (latents.is_none()) return;
-  const std::optional<torch::Tensor> given = tensor_of(latents);
-  if (!given) throw ConfigError("latents", "is no array of numbers (allowed: [B, C, h, w])");
-  request.latents = *given;
-}
-
-std::vector<std::int64_t> read_timesteps(const py::object& timesteps) {
-  try {
-    auto given = timesteps.cast<std::vector<std::int64_t>>();
-    if (!given.empty()) return given;
-  } catch (const py::cast_error&) {  // refused below
-  }
-  throw ConfigError("timesteps", "got " + std::string(py::repr(timesteps)).substr(0, 80) +
-                                     " (allowed: a list of whole numbers, descending)");
-}
-
-SampleRequest read_request(const py::object& prompt, KeywordReader& keywords) {
-  using Pair = std::array<std::int64_t, 2>;
-  SampleRequest request;
-  const Texts prompts = texts_of(prompt);
-  const auto copies = keywords.take<std::int64_t>("num_images_per_prompt", 1, "a whole number from 1");
-  if (copies < 1) throw ConfigError("num_images_per_prompt", "got " + std::to_string(copies) + " (allowed: >= 1)");
-  for (const std::string& text : prompts) {
-    for (std::int64_t copy = 0; copy < copies; ++copy) request.prompts.push_back(text);
-  }
-  request.negative_prompt = negative_of(keywords.take_object("negative_prompt"));
-  request.steps = keywords.take<std::int64_t>("num_inference_steps", 30, "a whole number from 1");
-  const py::object timesteps = keywords.take_object("timesteps");
-  if (!timesteps.is_none()) request.timesteps = read_timesteps(timesteps);
-  request.height = keywords.take<std::int64_t>("height", 0, kSize);
-  request.width = keywords.take<std::int64_t>("width", 0, kSize);
-  request.guidance_scale = keywords.take<double>("guidance_scale", 7.5, "a number");
-  request.guidance_rescale = keywords.take<double>("guidance_rescale", 0.0, "a number in 0..1");
-  request.eta = keywords.take<double>("eta", 0.0, "a number in 0..1");
-  request.crops_coords_top_left = keywords.take<Pair>("crops_coords_top_left", {0, 0}, "(top, left) in px");
-  const py::object original = keywords.take_object("original_size");
-  if (!original.is_none()) request.original_size = original.cast<Pair>();
-  read_random(keywords, request);
-  return request;
-}
 
 // Before the work, so that a picture is not drawn for nothing.
 void check_output_type(const std::string& type) {
@@ -165,7 +77,7 @@ void Pipeline::set_scheduler(const py::object& scheduler) {
 
 py::object Pipeline::draw(const py::object& prompt, const py::kwargs& given) {
   KeywordReader keywords(given, {"prompt"});
-  SampleRequest request = read_request(prompt, keywords);
+  model::SampleRequest request = read_sample_request(prompt, keywords, bundle_);
   const auto type = keywords.take<std::string>("output_type", "pil", "pil, np, latent");
   const py::object callback = keywords.take_object("on_step");
   keywords.finish();
@@ -189,6 +101,25 @@ py::object Pipeline::draw(const py::object& prompt, const py::kwargs& given) {
   interrupt.finish();
   if (type == "pil") return py::cast(PipelineOutput{pil_pictures(result)});
   return py::cast(PipelineOutput{array_of(std::move(result))});
+}
+
+py::tuple Pipeline::encode(const py::object& prompt, const py::kwargs& given) {
+  KeywordReader keywords(given, {"prompt"});
+  const std::vector<std::string> prompts = texts_of(prompt);
+  if (prompts.empty()) throw ConfigError("prompt", "is an empty list (allowed: a text or a list of them)");
+  const std::optional<std::string> negative = read_negative_prompt(keywords);
+  const model::PromptRules rules = read_prompt_rules(keywords);
+  keywords.finish();
+  model::GuidedTexts texts;
+  {
+    const ComputeScope scope;
+    const std::lock_guard<std::mutex> alone(busy_);
+    texts = model::encode_texts(bundle_, prompts, negative, rules, true);
+  }
+  const auto [context, pooled] = texts.conditional;
+  const auto [other_context, other_pooled] = texts.unconditional;
+  if (!bundle_.is_xl()) return py::make_tuple(context, other_context);
+  return py::make_tuple(context, other_context, pooled, other_pooled);
 }
 
 void Pipeline::save(const std::filesystem::path& folder, const py::object& dtype) {

@@ -7,7 +7,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
+#include "model/lora/lora_weights.h"
 #include "model/pipeline/bundle.h"
 
 namespace sdtune::python {
@@ -23,11 +25,21 @@ class Pipeline {
 
   // The keywords of diffusers' pipelines -> out.images.
   pybind11::object draw(const pybind11::object& prompt, const pybind11::kwargs& keywords);
+  // What the UNet is told of the texts: (prompt, negative), for SDXL (prompt, negative, pooled, negative pooled), as
+  // diffusers' encode_prompt.
+  pybind11::tuple encode(const pybind11::object& prompt, const pybind11::kwargs& keywords);
   void save(const std::filesystem::path& folder, const pybind11::object& dtype);
+
+  // LoRAs; a file again replaces itself.
+  void load_lora(const std::filesystem::path& path, double scale);
+  void unload_loras();  // fused ones too
+  void fuse_loras();
+  void unfuse_loras();
 
  private:
   model::ModelBundle bundle_;
   pybind11::object scheduler_;
+  std::vector<model::FusedBranch> fused_;
   std::mutex busy_;  // a scheduler keeps the state of one run
 };
 

@@ -180,7 +180,7 @@ SINGLE_FAULTS = {
     "hub id that is not in the cache": (["--base", "someone/model"], r"someone/model"),
     "unknown device": (["--device", "tpu"], r"device: is unknown \(got tpu"),
     "no such GPU": (["--device", "cuda:99"], r"device: "),
-    "method not there yet": (["--method", "lora"], r"method: lora is not supported yet"),
+    "layers that no model has": (["--method", "lora", "--lora-layers", "nowhere"], r"lora_layers: .*nowhere"),
     "unknown sharding": (["--fsdp"], r"--fsdp: .*not supported"),
     "config file absent": (["--config", "none.yaml"], r"none\.yaml: cannot be read"),
     "two spellings with one value each are one option": (["--learning_rate", "x"], r"--learning-rate: must be a number"),

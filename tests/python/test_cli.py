@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 from program import ROOT, SDTUNE, run
 
-COMMANDS = ("train", "sample", "check", "inspect", "render", "pretrain", "eval", "convert")
+COMMANDS = ("train", "sample", "check", "inspect", "render", "pretrain", "eval", "convert", "merge")
 
 
 def test_help_lists_the_commands_that_exist() -> None:
@@ -88,7 +88,7 @@ def test_sample_draws_what_its_seed_says(tiny_sd1: Path, tmp_path: Path) -> None
     assert np.array_equal(pictures[1], pictures[2])
     assert not np.array_equal(pictures[0], pictures[1])
     text = Image.open(tmp_path / both.stdout.split()[1]).text["parameters"]
-    assert text.startswith("A photo of sks, person!\nSteps: 3, Sampler: PNDMScheduler, CFG scale: 7.5, Seed: 6, Size: 32x32")
+    assert text.startswith("A photo of sks, person!\nSteps: 3, Sampler: PLMS, CFG scale: 7.5, Seed: 6, Size: 32x32")
 
 
 def test_sample_equals_diffusers(tiny_sd1: Path, tmp_path: Path) -> None:

@@ -34,11 +34,13 @@ class Settings:
     train_batch_size: int = 2
     gradient_accumulation_steps: int = 1
     train_text_encoder: bool = False
+    train_text_encoder_frac: float = 1.0
     with_prior_preservation: bool = False
     prior_loss_weight: float = 1.0
     snr_gamma: float | None = None
     caption_dropout_rate: float = 0.0
     noise_offset: float = 0.0
+    rescale_betas_zero_snr: bool = False
     input_perturbation: float = 0.0
     min_timestep: int = 0
     max_timestep: int | None = None
@@ -98,7 +100,8 @@ class Reference:
         kind = StableDiffusionXLPipeline if (base / "text_encoder_2").is_dir() else StableDiffusionPipeline
         self.pipe = kind.from_pretrained(base)
         self.settings = settings
-        self.noise_scheduler = DDPMScheduler.from_config(self.pipe.scheduler.config)
+        rescaled = {"rescale_betas_zero_snr": True} if settings.rescale_betas_zero_snr else {}
+        self.noise_scheduler = DDPMScheduler.from_config(self.pipe.scheduler.config, **rescaled)
         self.moments = self.encode(photos)
         self.class_moments = self.encode(class_photos) if class_photos else None
         self.encoders = [self.pipe.text_encoder] + ([self.pipe.text_encoder_2] if self.is_xl else [])
@@ -217,14 +220,19 @@ class Reference:
         """All steps; accumulation in rounds as a plain script does it."""
         settings, result = self.settings, Result()
         for module in (self.pipe.vae, self.pipe.unet, *self.encoders):
-            module.requires_grad_(module in self.trained().values())
+            module.requires_grad_(False)
         parameters = self.named_parameters()
+        for parameter in parameters.values():
+            parameter.requires_grad_(True)
         result.before = {name: parameter.detach().clone() for name, parameter in parameters.items()}
         optimizer = make_optimizer(self)
         average = EMAModel(parameters.values(), decay=settings.ema_decay) if settings.use_ema else None
         schedule = get_scheduler(settings.lr_scheduler, optimizer, num_warmup_steps=settings.lr_warmup_steps,
                                  num_training_steps=settings.max_train_steps)
         for step in range(settings.max_train_steps):
+            if step == round(settings.train_text_encoder_frac * settings.max_train_steps):
+                for encoder in self.encoders:
+                    encoder.requires_grad_(False)
             total = 0.0
             for round_ in range(settings.gradient_accumulation_steps):
                 first = step * settings.effective + round_ * settings.train_batch_size

@@ -25,11 +25,12 @@ std::string base_family(const std::filesystem::path& base_folder) {
 }
 
 std::filesystem::path find_base_defaults(const std::filesystem::path& base_folder, const std::string& method) {
-  const std::filesystem::path own = base_folder / "sdtune_defaults.yaml";
+  const std::filesystem::path own =
+      base_folder / (method == "full" ? "sdtune_defaults.yaml" : "sdtune_defaults_" + method + ".yaml");
   std::error_code status;
   if (std::filesystem::is_regular_file(own, status)) return own;
   const std::string family = base_family(base_folder);
-  return family.empty() ? std::filesystem::path() : find_shared_file("configs/" + method + "_" + family + ".yaml");
+  return find_shared_file("configs/" + method + (family.empty() ? "" : "_" + family) + ".yaml");
 }
 
 }  // namespace sdtune::train

@@ -10,8 +10,9 @@ namespace sdtune::train {
 // be read: preflight says what is wrong with it).
 std::string base_family(const std::filesystem::path& base_folder);
 
-// The YAML file with the defaults for this base: its own sdtune_defaults.yaml, else configs/<method>_<family>.yaml of
-// the installation, else none (empty).
+// The YAML file with the defaults for this base: its own sdtune_defaults.yaml (for method full) or
+// sdtune_defaults_<method>.yaml, else configs/<method>_<family>.yaml of the installation, else configs/<method>.yaml,
+// else none (empty).
 std::filesystem::path find_base_defaults(const std::filesystem::path& base_folder, const std::string& method);
 
 }  // namespace sdtune::train

@@ -1,8 +1,10 @@
 #include "train/config/settings.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "model/base/json.h"
 #include "model/base/yaml.h"
 
 namespace sdtune::train {
@@ -19,6 +21,14 @@ constexpr std::pair<const char*, const char*> kRefused[] = {
     {"hub_token", "is not supported: sdtune never uses the network"},
     {"use_ema", "is not supported"},
 };
+
+// Options whose YAML is a list of mappings; each becomes its JSON text.
+constexpr const char* kListsOfMappings[] = {"concepts", "concepts_list"};
+
+bool takes_mappings(const std::string& name) {
+  return std::any_of(std::begin(kListsOfMappings), std::end(kListsOfMappings),
+                     [&](const char* known) { return name == known; });
+}
 
 std::string refusal_reason(const std::string& name) {
   for (const auto& [refused, reason] : kRefused) {
@@ -48,6 +58,19 @@ void apply_setting(const Field& field, const Setting& setting) {
   }
 }
 
+// A mapping of plain values as JSON, every value a text: what an option that is a list of mappings takes. False for
+// one that holds anything else.
+bool mapping_text(const YamlValue& mapping, std::string& text) {
+  Json object = Json::object();
+  for (const auto& [key, value] : mapping.entries) {
+    if (value.kind == YamlValue::Kind::kNull) continue;
+    if (value.kind != YamlValue::Kind::kScalar) return false;
+    object[key] = value.text;
+  }
+  text = object.dump();
+  return true;
+}
+
 // A YAML value as texts; false (with a problem) for what no option can be.
 bool yaml_texts(const YamlValue& value, Setting& setting, std::vector<Problem>& problems) {
   switch (value.kind) {
@@ -65,11 +88,13 @@ bool yaml_texts(const YamlValue& value, Setting& setting, std::vector<Problem>& 
   }
   setting.is_list = true;
   for (const YamlValue& item : value.items) {
-    if (item.kind != YamlValue::Kind::kScalar) {
+    std::string text = item.text;
+    const bool is_mapping = item.kind == YamlValue::Kind::kMapping && takes_mappings(setting.name);
+    if (is_mapping ? !mapping_text(item, text) : item.kind != YamlValue::Kind::kScalar) {
       problems.push_back({setting.origin, setting.name + " is a list of something other than plain values", ""});
       return false;
     }
-    setting.items.push_back(item.text);
+    setting.items.push_back(std::move(text));
   }
   return true;
 }

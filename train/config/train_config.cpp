@@ -11,6 +11,7 @@ FieldList TrainConfig::fields() {
     list.insert(list.end(), std::make_move_iterator(part.begin()), std::make_move_iterator(part.end()));
   };
   append(run.fields());
+  append(lora.fields());
   append(data.fields());
   append(objective.fields());
   append(optim.fields());

@@ -10,12 +10,14 @@
 #include "train/observe/observe_options.h"
 #include "train/optim/optim_options.h"
 #include "train/precision/precision_options.h"
+#include "train/run/lora_options.h"
 #include "train/run/run_options.h"
 
 namespace sdtune::train {
 
 struct TrainConfig {
   RunOptions run;
+  LoraOptions lora;
   DataOptions data;
   ObjectiveOptions objective;
   OptimOptions optim;

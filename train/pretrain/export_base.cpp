@@ -31,9 +31,10 @@ model::AutoencoderKL with_scaling_factor(const model::AutoencoderKL& vae, double
 }
 
 void export_base(FileSystem& files, const model::ModelBundle& bundle, const std::filesystem::path& folder) {
-  model::save_bundle(files, bundle, folder, torch::kFloat16);
-  write_file_atomically(files, folder / "sdtune_defaults.yaml", kDefaults);
-  write_model_note(files, {.trigger = "", .rendered_people = true}, folder);
+  model::save_bundle(files, bundle, folder, torch::kFloat16, [&](const std::filesystem::path& partial) {
+    write_file_atomically(files, partial / "sdtune_defaults.yaml", kDefaults);
+    write_model_note(files, {.trigger = "", .rendered_people = true}, partial);
+  });
 }
 
 }  // namespace sdtune::train::pretrain

@@ -5,10 +5,13 @@
 
 #include "model/core/device.h"
 #include "train/checkpoint/checkpoint_reader.h"
+#include "train/data/epoch_contents.h"
 #include "train/precision/compute_weight.h"
+#include "train/run/micro_batch.h"
 #include "train/run/prepare_data.h"
 #include "train/run/run_identity.h"
 #include "train/run/trained_modules.h"
+#include "train/run/zero_terminal_snr.h"
 
 namespace sdtune::train {
 
@@ -44,36 +47,64 @@ void keep_effective_batch(Run& run, std::int64_t effective) {
 
 void resolve_steps(Run& run, std::int64_t effective) {
   RunOptions& options = run.config.run;
+  const std::int64_t shown = run.data.plan->epoch_size();
   const auto photos = static_cast<std::int64_t>(run.data.photos.photos.size());
   if (!options.max_train_steps && options.num_train_epochs) {
-    options.max_train_steps = *options.num_train_epochs * ((photos + effective - 1) / effective);
+    options.max_train_steps = *options.num_train_epochs * ((shown + effective - 1) / effective);
     run.config.origins["max_train_steps"] = "num_train_epochs";
   } else if (!options.max_train_steps) {
     options.max_train_steps = std::min(kStepsPerPhoto * photos, kMostStepsByPhotos);
     run.config.origins["max_train_steps"] = "100 a photo, at most 1200";
   }
   run.total_steps = *options.max_train_steps;
+  run.text_steps = text_encoder_steps(run.config.optim, run.total_steps);
+}
+
+// What an epoch consists of, among the lines that a run starts with.
+void note_epoch(Run& run) {
+  const auto class_images = static_cast<std::int64_t>(run.data.class_images.size());
+  const BatchShape& shape = run.data.plan->shape();
+  for (std::string& line : describe_epoch(run.data.photos.photos, class_images, shape)) {
+    run.notes.push_back(std::move(line));
+  }
+  std::vector<model::PictureSize> sizes;
+  for (std::size_t i = 0; i < run.data.photos.photos.size(); ++i) {
+    sizes.push_back(run.data.latents->size_of({0, 0, false, static_cast<std::int64_t>(i)}));
+  }
+  std::string buckets = describe_buckets(sizes, shape.effective());
+  if (!buckets.empty()) run.notes.push_back(std::move(buckets));
 }
 
 void build_plan(Run& run) {
   const RunOptions& options = run.config.run;
   const BatchShape shape = {options.train_batch_size, options.gradient_accumulation_steps, run.group->world_size()};
-  run.data.plan = std::make_unique<BatchPlan>(static_cast<std::uint64_t>(options.seed),
-                                              static_cast<std::int64_t>(run.data.photos.photos.size()),
-                                              static_cast<std::int64_t>(run.data.class_images.size()), shape);
-  run.micro_batch = options.micro_batch.empty() ? options.train_batch_size : std::stoll(options.micro_batch);
+  std::vector<std::int64_t> repeats;
+  for (const Photo& photo : run.data.photos.photos) repeats.push_back(photo.repeats);
+  run.data.plan =
+      std::make_unique<BatchPlan>(static_cast<std::uint64_t>(options.seed), run.data.latents->photo_epoch(repeats),
+                                  run.data.latents->class_epoch(), shape);
+  note_epoch(run);
+  const bool is_given = !options.micro_batch.empty() && options.micro_batch != "auto";  // auto: fitted at the end
+  run.micro_batch = is_given ? std::stoll(options.micro_batch) : options.train_batch_size;
   resolve_steps(run, shape.effective());
+}
+
+std::vector<ModuleParameter> what_is_trained(Run& run) {
+  if (!run.is_lora()) return trained_parameters(run.bundle, run.trains_text());
+  run.dropout->seed = static_cast<std::uint64_t>(run.config.run.seed);
+  return add_lora(run.bundle, run.config.lora, run.trains_text(), run.dropout->seed, run.dropout);
 }
 
 // Masters start from the float32 weights, and only then do the modules get the compute dtype.
 void build_optimizer(Run& run) {
-  const std::vector<ModuleParameter> trained = trained_parameters(run.bundle, run.trains_text());
+  const std::vector<ModuleParameter> trained = what_is_trained(run);
   std::vector<TrainedParameter> parameters;
   for (const ModuleParameter& parameter : trained) {
     const torch::Tensor start = run.dtype == torch::kFloat32 ? torch::Tensor() : parameter.weight.detach();
     parameters.push_back({parameter.name, parameter.weight, torch::Tensor(), start, parameter.rate_group});
   }
   for (const torch::Tensor& weight : run.bundle.unet->parameters()) to_compute_dtype(weight, run.dtype, run.device);
+  for (const ModuleParameter& parameter : trained) to_compute_dtype(parameter.weight, run.dtype, run.device);
   run.bundle.text_encoder->to(run.dtype);
   if (run.bundle.is_xl()) run.bundle.text_encoder_2->to(run.dtype);
   freeze_all_but(run.bundle, trained);
@@ -84,7 +115,7 @@ void build_optimizer(Run& run) {
   bucket_options.float32_gradients = run.data.plan->shape().rounds > 1;
   run.buckets = std::make_unique<GradientBuckets>(std::move(named), *run.group, bucket_options);
   for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].gradient = run.buckets->gradient(i);
-  run.optimizer = std::make_unique<AdamW>(std::move(parameters), run.config.optim);
+  run.optimizer = make_optimizer(std::move(parameters), run.config.optim);
   const OptimOptions& optim = run.config.optim;
   if (optim.use_ema) {
     run.average = std::make_unique<WeightAverage>(*run.optimizer, optim.ema_decay, optim.offload_ema);
@@ -105,6 +136,12 @@ void build_rates(Run& run) {
 }
 
 void build_loss(Run& run) {
+  const std::vector<Problem> problems = zero_snr_problems(run.config.objective, run.bundle.scheduler_config);
+  if (!problems.empty()) throw ConfigError(problems);
+  if (run.config.objective.rescale_betas_zero_snr) {
+    const std::string note = rescale_to_zero_snr(run.bundle);
+    if (!note.empty()) run.notes.push_back(note);
+  }
   const model::NoiseSchedule schedule = model::NoiseSchedule::from_config(run.bundle.scheduler_config);
   run.loss =
       std::make_unique<DiffusionLoss>(schedule.to(run.device), model::prediction_type_of(run.bundle.scheduler_config),
@@ -122,11 +159,8 @@ void go_on_from(Run& run, const std::filesystem::path& checkpoint, const RunStat
   run.last_checkpoint = checkpoint;
 }
 
-}  // namespace
-
-std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
-                               const std::filesystem::path& checkpoint, const std::vector<Observer*>& observers,
-                               const StopFlag& stop) {
+std::unique_ptr<Run> load_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
+                              const std::vector<Observer*>& observers) {
   const std::filesystem::path base = model::find_base(config.run.base);
   tell_phase(observers, "loading " + config.run.base, 0, 0);
   auto run = std::make_unique<Run>(model::load_bundle(base, torch::kFloat32, device));
@@ -135,18 +169,43 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<Proces
   run->group = std::move(group);
   run->device = device;
   run->dtype = model::parse_dtype(config.precision.mixed_precision, "mixed_precision");
+  run->identity.base_hash = hash_of_base(base);
+  return run;
+}
+
+// Everything that does not need to know what is trained.
+void prepare_run(Run& run, const std::vector<Observer*>& observers, const StopFlag& stop) {
+  resolve_options(run);
+  freeze_all_but(run.bundle, {});
+  prepare_data(run, observers, stop);
+  build_plan(run);
+}
+
+}  // namespace
+
+std::unique_ptr<Run> build_prepared_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group,
+                                        torch::Device device, const std::vector<Observer*>& observers,
+                                        const StopFlag& stop) {
+  std::unique_ptr<Run> run = load_run(config, std::move(group), device, observers);
+  prepare_run(*run, observers, stop);
+  return run;
+}
+
+std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
+                               const std::filesystem::path& checkpoint, const std::vector<Observer*>& observers,
+                               const StopFlag& stop) {
+  std::unique_ptr<Run> run = load_run(config, std::move(group), device, observers);
   std::optional<RunState> state;
   if (!checkpoint.empty()) {
     state = read_run_state(checkpoint);
     keep_effective_batch(*run, state->effective_batch);
   }
-  run->identity.base_hash = hash_of_base(base);
-  resolve_options(*run);
-  freeze_all_but(run->bundle, {});
-  prepare_data(*run, observers, stop);
-  build_plan(*run);
+  prepare_run(*run, observers, stop);
   run->identity.settings = identity_settings(run->config);
   run->identity.images = identity_images(run->data.photos.photos, run->data.class_images);
+  if (run->data.masks) {
+    for (const auto& [photo, hash] : run->data.masks->file_hashes()) run->identity.images["mask of " + photo] = hash;
+  }
   build_optimizer(*run);
   build_rates(*run);
   build_loss(*run);
@@ -156,6 +215,7 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<Proces
     if (run->bundle.is_xl()) run->bundle.text_encoder_2->set_gradient_checkpointing(config.run.gradient_checkpointing);
   }
   if (state) go_on_from(*run, checkpoint, *state);
+  if (config.run.micro_batch == "auto") fit_micro_batch(*run);
   return run;
 }
 

@@ -3,36 +3,103 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <sstream>
 
+#include "model/base/model_fingerprint.h"
 #include "model/base/model_note.h"
+#include "model/base/whole_folder.h"
+#include "model/lora/lora_file.h"
+#include "train/data/concept_options.h"
 #include "train/data/trigger.h"
 
 namespace sdtune::train {
 namespace {
 
-// The trigger of the instance prompt, unless every photo has a caption of its own that does without it.
+// The trigger word, or that of the (first) instance prompt, unless every photo has a caption of its own that does without it.
 std::string trained_trigger(const Run& run) {
   const DataOptions& options = run.config.data;
-  const std::string trigger = trigger_of(options.instance_prompt, options.class_prompt);
+  const ConceptOptions first = concepts_of(options).front();
+  const std::string own = trigger_of(first.instance_prompt, first.class_prompt);
+  const std::string trigger = options.trigger_word.empty() ? own : options.trigger_word;
   const std::vector<Photo>& photos = run.data.photos.photos;
   const bool is_said = std::any_of(photos.begin(), photos.end(),
                                    [&](const Photo& photo) { return says_trigger(photo.caption, trigger); });
   return is_said ? trigger : std::string();
 }
 
+// The masters, or their averages, of parameter `i`.
+torch::Tensor result_of(const Run& run, std::size_t i) {
+  return run.average ? run.average->values()[i].second : run.optimizer->masters()[i];
+}
+
+model::LoraWeights trained_lora(const Run& run) {
+  model::LoraWeights weights;
+  for (std::size_t i = 0; i < run.optimizer->parameters().size(); ++i) {
+    const std::string& name = run.optimizer->parameters()[i].name;
+    const std::size_t end = name.rfind(".lora_");
+    model::LoraMatrices& matrices = weights[name.substr(0, end)];
+    (name.substr(end) == ".lora_A.weight" ? matrices.down : matrices.up) = result_of(run, i);
+    matrices.alpha = run.config.lora.alpha();
+  }
+  return weights;
+}
+
+// As a later command finds it from any folder: an embedded base and a hub id by name.
+std::string lasting_name(const std::string& base) {
+  std::error_code status;
+  if (!std::filesystem::is_directory(base, status)) return base;
+  return std::filesystem::absolute(base).lexically_normal().string();
+}
+
+// What A1111-style tools show of a file.
+std::map<std::string, std::string> kohya_metadata(const Run& run) {
+  std::ostringstream alpha;
+  alpha << run.config.lora.alpha();
+  return {{"ss_network_module", "networks.lora"},
+          {"ss_network_dim", std::to_string(run.config.lora.rank)},
+          {"ss_network_alpha", alpha.str()},
+          {"ss_num_train_images", std::to_string(run.data.photos.photos.size())},
+          {"modelspec.title", std::filesystem::absolute(run.folder.root).lexically_normal().filename().string()},
+          {"modelspec.trigger_phrase", trained_trigger(run)}};
+}
+
+// In both namings, so that diffusers and A1111-style tools load it as it is.
+void export_lora(FileSystem& files, Run& run) {
+  const model::LoraWeights weights = trained_lora(run);
+  const std::string name = std::filesystem::absolute(run.folder.root).lexically_normal().filename().string();
+  const ModelNote note{.trigger = trained_trigger(run),
+                       .rendered_people = read_model_note(run.bundle.folder).rendered_people,
+                       .base = lasting_name(run.config.run.base),
+                       .base_fingerprint = model_fingerprint(run.bundle.folder)};
+  write_folder_atomically(files, run.folder.model(), [&](const std::filesystem::path& folder) {
+    model::write_lora(files, folder / model::kLoraFile, run.bundle, weights, model::LoraStyle::kDiffusers);
+    model::write_lora(files, folder / (name + ".safetensors"), run.bundle, weights, model::LoraStyle::kKohya, {},
+                      kohya_metadata(run));
+    write_model_note(files, note, folder);
+  });
+}
+
+void export_bundle(FileSystem& files, Run& run) {
+  const Optimizer& optimizer = *run.optimizer;
+  for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
+    torch::Tensor weight = optimizer.parameters()[i].weight;
+    weight.set_data(result_of(run, i));
+  }
+  const ModelNote note{.trigger = trained_trigger(run),
+                       .rendered_people = read_model_note(run.bundle.folder).rendered_people};
+  model::save_bundle(files, run.bundle, run.folder.model(), torch::kFloat32,
+                     [&](const std::filesystem::path& folder) { write_model_note(files, note, folder); });
+}
+
 }  // namespace
 
 void export_model(FileSystem& files, Run& run) {
   const torch::NoGradGuard no_grad;
-  const AdamW& optimizer = *run.optimizer;
-  for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
-    torch::Tensor weight = optimizer.parameters()[i].weight;
-    const torch::Tensor master = optimizer.memory()[i].master.detach();
-    weight.set_data(run.average ? run.average->values()[i].second : master);
+  if (run.is_lora()) {
+    export_lora(files, run);
+  } else {
+    export_bundle(files, run);
   }
-  model::save_bundle(files, run.bundle, run.folder.model(), torch::kFloat32);
-  const bool rendered_people = read_model_note(run.bundle.folder).rendered_people;
-  write_model_note(files, {trained_trigger(run), rendered_people}, run.folder.model());
 }
 
 }  // namespace sdtune::train

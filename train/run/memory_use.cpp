@@ -3,7 +3,48 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <string>
+
 namespace sdtune::train {
+namespace {
+
+constexpr std::int64_t kKibibyte = 1024;
+constexpr std::int64_t kUnknown = -1;
+
+// "Name:   123 kB" of a file in /proc, in bytes.
+std::int64_t proc_bytes(const char* path, const std::string& name) {
+  std::ifstream file(path);
+  std::string word;
+  std::int64_t value = 0;
+  while (file >> word) {
+    if (word == name + ":" && file >> value) return value * kKibibyte;
+  }
+  return kUnknown;
+}
+
+std::int64_t number_in(const char* path) {
+  std::ifstream file(path);
+  std::int64_t value = 0;
+  return file >> value ? value : kUnknown;  // "max" is no number
+}
+
+// What the container's limit leaves; files in its page cache can be given back, so only what is anonymous counts.
+std::int64_t free_in_container() {
+  const std::int64_t limit = number_in("/sys/fs/cgroup/memory.max");
+  if (limit == kUnknown) return std::numeric_limits<std::int64_t>::max();
+  std::ifstream stat("/sys/fs/cgroup/memory.stat");
+  std::string name;
+  std::int64_t value = 0;
+  while (stat >> name >> value) {
+    if (name == "anon") return std::max<std::int64_t>(0, limit - value);
+  }
+  return limit;
+}
+
+}  // namespace
 
 std::int64_t max_memory_bytes(torch::Device device) {
   if (device.is_cuda()) {
@@ -13,7 +54,23 @@ std::int64_t max_memory_bytes(torch::Device device) {
   }
   rusage usage = {};
   ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+  return static_cast<std::int64_t>(usage.ru_maxrss) * kKibibyte;
+}
+
+std::int64_t resident_bytes() {
+  return std::max<std::int64_t>(0, proc_bytes("/proc/self/status", "VmRSS"));
+}
+
+std::int64_t free_memory_bytes() {
+  return std::min(std::max<std::int64_t>(0, proc_bytes("/proc/meminfo", "MemAvailable")), free_in_container());
+}
+
+PeakMeter::PeakMeter() {
+  std::ofstream("/proc/self/clear_refs") << "5";  // the kernel's word for: begin VmHWM anew
+}
+
+std::int64_t PeakMeter::peak_bytes() const {
+  return std::max<std::int64_t>(0, proc_bytes("/proc/self/status", "VmHWM"));
 }
 
 }  // namespace sdtune::train

@@ -1,4 +1,4 @@
-// How much memory a run has needed.
+// How much memory a run has needed, and how much there is.
 #pragma once
 
 #include <torch/types.h>
@@ -9,5 +9,18 @@ namespace sdtune::train {
 
 // The highest so far, in bytes: allocated on a GPU, resident of the process on a CPU.
 std::int64_t max_memory_bytes(torch::Device device);
+
+// Of this process, now.
+std::int64_t resident_bytes();
+
+// What processes may still take, caches that the system gives back among it; the container's limit counts.
+std::int64_t free_memory_bytes();
+
+// The highest resident size since it was made. max_memory_bytes of a CPU forgets what was before it too.
+class PeakMeter {
+ public:
+  PeakMeter();
+  std::int64_t peak_bytes() const;
+};
 
 }  // namespace sdtune::train

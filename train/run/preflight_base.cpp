@@ -5,11 +5,18 @@
 #include "model/base/hub_cache.h"
 #include "model/base/json.h"
 #include "model/clip/clip_text_config.h"
+#include "model/pipeline/empty_bundle.h"
 #include "model/pipeline/model_survey.h"
+#include "model/pipeline/prompt_syntax.h"
 #include "model/schedule/noise_schedule.h"
 #include "model/schedule/scheduler.h"
 #include "model/vae/vae_config.h"
+#include "train/data/concept_options.h"
+#include "train/data/crop_rule.h"
+#include "train/run/lora_method.h"
+#include "train/run/picture_shape.h"
 #include "train/run/preflight_checks.h"
+#include "train/run/zero_terminal_snr.h"
 
 namespace sdtune::train {
 namespace {
@@ -34,19 +41,30 @@ void check_prompt(const ClipTokenizer& tokenizer, const std::string& name, const
        "the model would not see its end"});
 }
 
+// Drawn as `sample` draws it, so any length will do.
+void check_weighted_prompt(const std::string& name, const std::string& prompt, std::vector<Problem>& problems) {
+  try {
+    model::parse_weighted_prompt(prompt);
+  } catch (const ConfigError& error) {
+    for (const Problem& problem : error.problems()) problems.push_back({name, problem.what, problem.hint});
+  }
+}
+
 void check_prompts(const TrainConfig& config, const std::vector<Photo>& photos, const ClipTokenizer& tokenizer,
                    std::vector<Problem>& problems) {
   const DataOptions& data = config.data;
   const ObserveOptions& observe = config.observe;
-  check_prompt(tokenizer, "instance_prompt", data.instance_prompt, problems);
-  if (data.with_prior_preservation) check_prompt(tokenizer, "class_prompt", data.class_prompt, problems);
+  std::vector<Problem> reported_by_the_pictures;
+  for (const ConceptOptions& subject : concepts_of(data, reported_by_the_pictures)) {
+    check_prompt(tokenizer, "instance_prompt", subject.instance_prompt, problems);
+    if (data.with_prior_preservation) check_prompt(tokenizer, "class_prompt", subject.class_prompt, problems);
+  }
   if (!observe.validation_prompt.empty()) {
-    check_prompt(tokenizer, "validation_prompt", observe.validation_prompt, problems);
-    check_prompt(tokenizer, "validation_negative_prompt", observe.validation_negative_prompt, problems);
+    check_weighted_prompt("validation_prompt", observe.validation_prompt, problems);
+    check_weighted_prompt("validation_negative_prompt", observe.validation_negative_prompt, problems);
   }
   for (const Photo& photo : photos) {
-    const bool has_own = photo.caption != data.instance_prompt;
-    if (has_own) check_prompt(tokenizer, "caption of " + photo.path.string(), photo.caption, problems);
+    if (photo.has_caption) check_prompt(tokenizer, "caption of " + photo.path.string(), photo.caption, problems);
   }
 }
 
@@ -66,14 +84,26 @@ ClipTokenizer check_tokenizer(const fs::path& base, const std::string& suffix, s
 }
 
 void check_resolution(const TrainConfig& config, const fs::path& base, std::vector<Problem>& problems) {
-  if (!config.data.resolution) return;
   const fs::path file = base / "vae" / "config.json";
   const std::int64_t factor = model::VaeConfig::from_json(read_json(file), file.string()).downscale();
-  if (*config.data.resolution % factor == 0) return;
-  problems.push_back({"resolution",
-                      "does not suit the VAE (got " + std::to_string(*config.data.resolution) +
-                          "; allowed: multiples of " + std::to_string(factor) + ")",
-                      ""});
+  const auto check = [&](const char* option, const std::optional<std::int64_t>& value) {
+    if (!value || *value % factor == 0) return;
+    problems.push_back({option,
+                        "does not suit the VAE (got " + std::to_string(*value) + "; allowed: multiples of " +
+                            std::to_string(factor) + ")",
+                        ""});
+  };
+  check("resolution", config.data.resolution);
+  if (config.data.enable_bucket) check("bucket_reso_steps", config.data.bucket_reso_steps);
+}
+
+// Whether any bucket is left between the options; a photo as large as can be shows it.
+void check_buckets(const TrainConfig& config, const fs::path& base, std::vector<Problem>& problems) {
+  if (!config.data.enable_bucket) return;
+  const PictureShape shape = picture_shape(base);
+  const std::int64_t resolution = config.data.resolution.value_or(shape.resolution);
+  collect(problems,
+          [&] { plan_crop(8 * resolution, 8 * resolution, crop_rule_of(config.data, resolution, shape.step)); });
 }
 
 void check_scheduler(const TrainConfig& config, const fs::path& base, const std::string& class_name,
@@ -84,6 +114,8 @@ void check_scheduler(const TrainConfig& config, const fs::path& base, const std:
   const auto timesteps = model::NoiseSchedule::from_config(scheduler, file.string()).num_train_timesteps();
   const std::vector<Problem> found = timestep_problems(config.objective, timesteps);
   problems.insert(problems.end(), found.begin(), found.end());
+  const std::vector<Problem> rescaling = zero_snr_problems(config.objective, scheduler);
+  problems.insert(problems.end(), rescaling.begin(), rescaling.end());
 }
 
 // A VAE or text encoder whose config is refused was named by the survey already: the checks that need it say no more.
@@ -109,8 +141,15 @@ std::optional<model::ModelSurvey> check_base(const TrainConfig& config, const st
     survey = model::survey_model(base);
     problems.insert(problems.end(), survey->problems.begin(), survey->problems.end());
     check_if_readable([&] { check_resolution(config, base, problems); });
+    check_if_readable([&] { check_buckets(config, base, problems); });
     collect(problems, [&] { check_scheduler(config, base, survey->scheduler_class, problems); });
     collect(problems, [&] { check_prompts(config, photos, check_tokenizer(base, "", problems), problems); });
+    if (config.run.method == "lora" && survey->problems.empty()) {
+      collect(problems, [&] {
+        selected_lora_layers(model::empty_bundle(model::BundleConfigs::read(base), base), config.lora,
+                             config.run.train_text_encoder);
+      });
+    }
     if (survey->pipeline_class == "StableDiffusionXLPipeline") {
       collect(problems, [&] { check_tokenizer(base, "_2", problems); });
     }

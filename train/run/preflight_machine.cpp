@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "model/core/device.h"
+#include "train/data/concept_options.h"
 #include "train/dist/rank_env.h"
 #include "train/optim/lr_schedule.h"
 #include "train/run/preflight_checks.h"
@@ -17,18 +18,14 @@ bool all_digits(const std::string& text) {
 }
 
 void check_micro_batch(const RunOptions& run, std::vector<Problem>& problems) {
-  if (run.micro_batch.empty()) return;
-  if (run.micro_batch == "auto") {
-    problems.push_back({"micro_batch", "auto is not supported yet (allowed: a divisor of train_batch_size)", ""});
-    return;
-  }
+  if (run.micro_batch.empty() || run.micro_batch == "auto") return;
   std::int64_t micro = 0;
   const char* end = run.micro_batch.data() + run.micro_batch.size();
   const auto [stop, status] = std::from_chars(run.micro_batch.data(), end, micro);
   const bool divides = status == std::errc() && stop == end && micro >= 1 && run.train_batch_size % micro == 0;
   if (divides) return;
   problems.push_back({"micro_batch",
-                      "must divide train_batch_size (got " + run.micro_batch + "; allowed: a divisor of " +
+                      "must divide train_batch_size (got " + run.micro_batch + "; allowed: auto, or a divisor of " +
                           std::to_string(run.train_batch_size) + ")",
                       ""});
 }
@@ -64,6 +61,37 @@ void check_schedule(const TrainConfig& config, std::vector<Problem>& problems) {
   }
 }
 
+void check_data(const TrainConfig& config, std::vector<Problem>& problems) {
+  const DataOptions& data = config.data;
+  if (!data.images.empty() && !data.concepts.empty()) {
+    problems.push_back({"concepts", "and images contradict each other", "give the images of each subject in concepts"});
+  }
+  if (!data.center_crop && data.crop_style && *data.crop_style != "random") {
+    problems.push_back({"crop_style",
+                        "and center_crop contradict each other (got " + *data.crop_style +
+                            "; allowed with center_crop: false is random)",
+                        "give one of them"});
+  }
+  std::vector<Problem> reported_by_the_pictures;
+  for (const ConceptOptions& subject : concepts_of(data, reported_by_the_pictures)) {
+    if (data.with_prior_preservation && subject.class_prompt.empty()) {
+      problems.push_back({"class_prompt", "is empty, and with_prior_preservation needs it", ""});
+    }
+    std::error_code status;
+    if (data.with_prior_preservation && std::filesystem::is_regular_file(subject.class_data_dir, status)) {
+      problems.push_back({"class_data_dir", "is not a folder (got " + subject.class_data_dir + ")", ""});
+    }
+  }
+  const bool two_forwards = data.enable_bucket && data.with_prior_preservation;
+  if (two_forwards && config.run.gradient_checkpointing && config.lora.lora_dropout > 0 && config.run.method == "lora") {
+    problems.push_back({"lora_dropout",
+                        "cannot be drawn again for gradient_checkpointing when enable_bucket gives photos and class "
+                        "pictures different sizes (got " +
+                            std::to_string(config.lora.lora_dropout) + "; allowed: 0)",
+                        "or switch one of the others off"});
+  }
+}
+
 void check_ranks(std::vector<Problem>& problems) {
   try {
     read_rank_env();
@@ -75,21 +103,12 @@ void check_ranks(std::vector<Problem>& problems) {
 }  // namespace
 
 void check_options(const TrainConfig& config, std::vector<Problem>& problems) {
-  if (config.run.method == "lora") problems.push_back({"method", "lora is not supported yet (allowed: full)", ""});
-  if (config.optim.use_8bit_adam) {
-    problems.push_back({"use_8bit_adam", "is not supported yet (allowed: false)", ""});
-  }
+  const std::vector<Problem> optimizer = optimizer_problems(config.optim);
+  problems.insert(problems.end(), optimizer.begin(), optimizer.end());
   if (config.run.overwrite && !config.checkpoint.resume_from_checkpoint.empty()) {
     problems.push_back({"overwrite", "and resume_from_checkpoint contradict each other", "give one of them"});
   }
-  const DataOptions& data = config.data;
-  if (data.with_prior_preservation && data.class_prompt.empty()) {
-    problems.push_back({"class_prompt", "is empty, and with_prior_preservation needs it", ""});
-  }
-  std::error_code status;
-  if (data.with_prior_preservation && std::filesystem::is_regular_file(data.class_data_dir, status)) {
-    problems.push_back({"class_data_dir", "is not a folder (got " + data.class_data_dir + ")", ""});
-  }
+  check_data(config, problems);
   check_micro_batch(config.run, problems);
   check_schedule(config, problems);
   check_device(config, problems);

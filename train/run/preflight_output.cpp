@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t kBytesPerTrained = 12;  // master and two moments, float32
+constexpr std::int64_t kLoraShare = 10;        // a LoRA of rank 64 on every layer is smaller than a tenth of the model
 constexpr std::int64_t kBytesPerSaved = 4;     // the result is float32
 constexpr std::int64_t kBytesPerAverage = 4;   // float32
 constexpr double kGibibyte = 1024.0 * 1024.0 * 1024.0;
@@ -39,6 +40,7 @@ std::int64_t bytes_needed(const TrainConfig& config, const model::ModelSurvey& b
     const bool is_text = part.name.starts_with("text_encoder");
     if (part.name == "unet" || (is_text && config.run.train_text_encoder)) trained += part.totals.parameters;
   }
+  if (config.run.method == "lora") trained /= kLoraShare;
   const std::int64_t per_trained = kBytesPerTrained + (config.optim.use_ema ? kBytesPerAverage : 0);
   return 2 * per_trained * trained + kBytesPerSaved * all;
 }

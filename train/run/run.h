@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,26 +15,37 @@
 #include "train/checkpoint/run_state.h"
 #include "train/config/train_config.h"
 #include "train/data/batch_plan.h"
+#include "train/data/encoded_store.h"
 #include "train/data/latent_cache.h"
 #include "train/data/photo_folder.h"
+#include "train/data/photo_masks.h"
 #include "train/data/text_cache.h"
 #include "train/dist/gradient_buckets.h"
 #include "train/dist/process_group.h"
 #include "train/objective/diffusion_loss.h"
 #include "train/observe/observer.h"
-#include "train/optim/adamw.h"
 #include "train/optim/lr_schedule.h"
+#include "train/optim/optimizer.h"
 #include "train/optim/weight_average.h"
 #include "train/precision/grad_scaler.h"
+#include "train/run/lora_method.h"
 #include "train/run/run_folder.h"
 
 namespace sdtune::train {
 
+// A picture of prior preservation and the prompt that it goes with.
+struct ClassPicture {
+  std::filesystem::path path;
+  std::string prompt;
+};
+
 // What the run learns from, on the device.
 struct TrainingData {
   PhotoFolder photos;
-  std::vector<std::filesystem::path> class_images;  // empty without prior preservation
+  std::vector<ClassPicture> class_images;  // empty without prior preservation
+  std::unique_ptr<EncodedStore> store;  // null: what is encoded is kept in memory only
   std::unique_ptr<LatentCache> latents;
+  std::unique_ptr<PhotoMasks> masks;  // null without masked_loss; looks into latents
   std::unique_ptr<TextCache> texts;
   std::unique_ptr<BatchPlan> plan;
 };
@@ -48,6 +60,7 @@ struct Run {
   std::unique_ptr<ProcessGroup> group;
   std::int64_t micro_batch = 1;  // photos of one forward, and as many class pictures
   std::int64_t total_steps = 0;
+  std::int64_t text_steps = 0;  // the first ones, in which the text encoders are trained
   std::int64_t first_step = 0;  // steps already done when this attempt began
   std::int64_t attempt = 1;
 
@@ -55,18 +68,25 @@ struct Run {
   RunIdentity identity;
   TrainingData data;
   std::unique_ptr<DiffusionLoss> loss;
+  std::shared_ptr<DropoutSamples> dropout = std::make_shared<DropoutSamples>();  // of the LoRA's branches
   std::unique_ptr<GradientBuckets> buckets;  // before the optimizer, which views into them
-  std::unique_ptr<AdamW> optimizer;
+  std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<WeightAverage> average;  // null without use_ema
   std::unique_ptr<GradScaler> scaler;
   LrSchedule schedule;
   std::vector<double> base_rates;  // of UNet and text encoders, before the curve
   torch::Tensor rates_by_update;   // [total_steps + 1, 2] float64 on the device: rates of the update after i others
 
-  std::filesystem::path last_checkpoint;  // empty for none
-  std::vector<std::string> notes;         // for the summary: what was decided without being asked
+  std::filesystem::path last_checkpoint;                                           // empty for none
+  std::vector<Problem> warnings;                                                   // not said yet
+  std::function<void(std::uint64_t step, std::int64_t micro)> before_micro_batch;  // for tests: may throw
+  std::vector<std::string> notes;  // for the summary: what was decided without being asked
 
+  bool is_lora() const { return config.run.method == "lora"; }
   bool trains_text() const { return config.run.train_text_encoder; }
+  bool trains_text_at(std::uint64_t step) const {
+    return trains_text() && step < static_cast<std::uint64_t>(text_steps);
+  }
   bool has_prior() const { return config.data.with_prior_preservation; }
 };
 

@@ -8,6 +8,7 @@
 #include "train/checkpoint/run_state.h"
 #include "train/config/train_config.h"
 #include "train/data/photo_folder.h"
+#include "train/run/run.h"
 
 namespace sdtune::train {
 
@@ -17,8 +18,8 @@ std::string hash_of_base(const std::filesystem::path& base);
 // The values of the options that change numbers, as text; config.yaml's other options may differ between attempts.
 std::map<std::string, std::string> identity_settings(const TrainConfig& config);
 
-// Photo -> hash of file and caption, class picture -> hash of file.
+// Photo -> hash of file, caption and repeats, class picture -> hash of file and prompt.
 std::map<std::string, std::string> identity_images(const std::vector<Photo>& photos,
-                                                   const std::vector<std::filesystem::path>& class_images);
+                                                   const std::vector<ClassPicture>& class_images);
 
 }  // namespace sdtune::train

@@ -21,7 +21,8 @@ void add_run_fields(RunOptions& options, FieldList& list) {
   FieldInfo output = field("output", "Run folder; empty: runs/<name of the photo folder>.", group);
   output.aliases = {"output_dir"};
   output.placeholder = "DIR";
-  FieldInfo method = field("method", "What is trained: full is every weight; lora is not supported yet.", group);
+  FieldInfo method =
+      field("method", "What is trained: full is every weight, lora two small matrices for each of some layers.", group);
   method.choices = {"full", "lora"};
   FieldInfo device = field("device", "auto, cpu, cuda or cuda:N.", group);
   device.placeholder = "DEVICE";
@@ -45,7 +46,10 @@ FieldInfo count_field(std::string name, std::string help, std::string unit) {
 }
 
 void add_training_fields(RunOptions& options, FieldList& list) {
-  FieldInfo micro = field("micro_batch", "Photos computed at once, to save memory; must divide the batch.", "Training");
+  FieldInfo micro = field(
+      "micro_batch",
+      "Photos computed at once, to save memory; must divide the batch. auto: as many as fit, found by a trial step.",
+      "Training");
   micro.placeholder = "N|auto";
   list.push_back({count_field("max_train_steps", "Optimizer steps; none: 100 a photo, at most 1200.", "steps"),
                   &options.max_train_steps});

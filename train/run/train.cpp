@@ -9,6 +9,7 @@
 #include "train/observe/metrics_log.h"
 #include "train/observe/preview.h"
 #include "train/run/build_run.h"
+#include "train/run/micro_batch.h"
 #include "train/run/preflight.h"
 #include "train/run/run_lock.h"
 #include "train/run/run_record.h"
@@ -89,13 +90,10 @@ TrainResult stopped_early(const RunFolder& folder, int signal, const std::vector
 }
 
 // LibTorch's own errors as ours: out of memory has its exit code, everything else is a bug and passes.
-[[noreturn]] void rethrow_torch_error(const c10::Error& error) {
+[[noreturn]] void rethrow_torch_error(const c10::Error& error, const TrainConfig& config) {
+  if (!is_out_of_memory(error)) throw error;
   const std::string text = error.what_without_backtrace();
-  const bool is_memory = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-                         text.find("DefaultCPUAllocator: can't allocate memory") != std::string::npos;
-  if (!is_memory) throw error;
-  throw OutOfMemoryError("memory", text.substr(0, text.find('\n')),
-                         "a smaller micro_batch, gradient_checkpointing or a smaller resolution needs less");
+  throw OutOfMemoryError("memory", text.substr(0, text.find('\n')), memory_hint(config));
 }
 
 }  // namespace
@@ -120,7 +118,7 @@ TrainResult train(const TrainConfig& config, const std::vector<Observer*>& obser
       std::unique_ptr<ProcessGroup> group = connect_ranks(ranks, device, config.dist, rank_config_hash(config));
       return run_to_end(config, std::move(group), device, run_observers.all(), stop);
     } catch (const c10::Error& error) {
-      rethrow_torch_error(error);
+      rethrow_torch_error(error, config);
     }
   } catch (const StopRequest& request) {
     return stopped_early(folder, request.signal, run_observers.all());

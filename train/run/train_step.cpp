@@ -1,11 +1,17 @@
 #include "train/run/train_step.h"
 
+#include <ATen/core/grad_mode.h>
+
+#include <c10/core/CachingDeviceAllocator.h>
+
 #include <utility>
 
 #include "model/core/random.h"
 #include "model/pipeline/prompt_encoding.h"
 #include "train/objective/prior_preservation.h"
 #include "train/optim/clip_grad.h"
+#include "train/run/micro_batch.h"
+#include "train/run/trained_modules.h"
 
 namespace sdtune::train {
 
@@ -36,7 +42,7 @@ std::vector<MicroBatch> micro_batches(Run& run, std::uint64_t step, std::int64_t
 
 std::string caption(const Run& run, const BatchSlot& slot) {
   const DataOptions& options = run.config.data;
-  if (slot.class_image) return options.class_prompt;
+  if (slot.class_image) return run.data.class_images[static_cast<std::size_t>(slot.picture)].prompt;
   const auto seed = static_cast<std::uint64_t>(run.config.run.seed);
   const model::DrawKey key{seed, model::Draw::kDropout, slot.step, slot.sample, slot.class_image};
   if (options.caption_dropout_rate > 0 && model::draw_uniform(key) < options.caption_dropout_rate) return "";
@@ -49,33 +55,66 @@ std::vector<std::string> captions(const Run& run, const std::vector<BatchSlot>& 
   return texts;
 }
 
-DiffusionBatch load_batch(Run& run, const std::vector<BatchSlot>& slots) {
+// With gradients to the text encoders in the steps that train them.
+model::PromptEmbeds text_states(Run& run, const std::vector<BatchSlot>& slots) {
   const std::vector<std::string> texts = captions(run, slots);
-  const model::PromptEmbeds embeds =
-      run.trains_text() ? model::encode_prompts(run.bundle, run.data.texts->ids(texts)) : run.data.texts->states(texts);
+  if (!run.trains_text()) return run.data.texts->states(texts);
+  const torch::AutoGradMode with_gradients(run.trains_text_at(slots.front().step));
+  return model::encode_prompts(run.bundle, run.data.texts->ids(texts));
+}
+
+DiffusionBatch load_batch(Run& run, const std::vector<BatchSlot>& slots) {
+  const model::PromptEmbeds embeds = text_states(run, slots);
   DiffusionBatch batch;
   batch.latents = run.data.latents->latents(slots).to(run.dtype);
   batch.context = embeds.context;
   if (run.bundle.is_xl()) {
     batch.added = {embeds.pooled, run.data.latents->time_ids(slots).to(run.device, /*non_blocking=*/true)};
   }
+  if (run.data.masks) batch.mask = run.data.masks->of(slots).to(run.device, /*non_blocking=*/true);
   for (const BatchSlot& slot : slots) batch.keys.push_back(slot.key());
   return batch;
 }
 
+// One forward: the loss of each of some pictures of one size.
+torch::Tensor sample_losses(Run& run, const std::vector<BatchSlot>& slots) {
+  run.dropout->keys.clear();
+  for (const BatchSlot& slot : slots) run.dropout->keys.push_back(slot.key());
+  const DiffusionBatch batch = load_batch(run, slots);
+  const DiffusionDraws draws = run.loss->draw(batch.keys, batch.latents.sizes(), run.device);
+  return run.loss->sample_losses(run.bundle.unet, batch, draws);
+}
+
+// The photos of a step are of one size and so are its class pictures; buckets may make these two different ones.
+torch::Tensor sample_losses(Run& run, const MicroBatch& micro) {
+  const LatentCache& latents = *run.data.latents;
+  if (latents.size_of(micro.slots.front()) == latents.size_of(micro.slots.back())) {
+    return sample_losses(run, micro.slots);
+  }
+  const auto middle = micro.slots.begin() + static_cast<std::ptrdiff_t>(micro.instances);
+  const std::vector<BatchSlot> photos(micro.slots.begin(), middle), class_images(middle, micro.slots.end());
+  return torch::cat({sample_losses(run, photos), sample_losses(run, class_images)});
+}
+
 // Adds this micro-batch's share to the gradients, and returns its share of the two losses: [2].
 torch::Tensor accumulate(Run& run, const MicroBatch& micro) {
-  const DiffusionBatch batch = load_batch(run, micro.slots);
-  const DiffusionDraws draws = run.loss->draw(batch.keys, batch.latents.sizes(), run.device);
-  const torch::Tensor losses = run.loss->sample_losses(run.bundle.unet, batch, draws);
+  if (run.before_micro_batch) run.before_micro_batch(micro.slots.front().step, micro.instances);
+  const torch::Tensor losses = sample_losses(run, micro);
   const LossShare share = share_of_loss(losses, micro.instances, run.data.plan->shape().effective());
   (share.total(run.config.objective.prior_loss_weight) * run.scaler->scale()).backward();
+  run.dropout->keys.clear();  // nothing is dropped from validation pictures
   return torch::stack({share.instance.detach(), share.prior.detach()});
 }
 
-}  // namespace
+// Of the step's update; text encoders that are no longer trained have none.
+torch::Tensor rates_of(const Run& run, std::uint64_t step, const torch::Tensor& updates) {
+  torch::Tensor rates = run.rates_by_update.index_select(0, updates.reshape({1})).squeeze(0);
+  if (run.trains_text() && !run.trains_text_at(step)) rates.select(0, kTextGroup).zero_();
+  return rates;
+}
 
-torch::Tensor train_step(Run& run, std::uint64_t step) {
+// The step's gradients into the buckets, summed over the ranks; returns the two losses [2].
+torch::Tensor compute_gradients(Run& run, std::uint64_t step) {
   const std::int64_t rounds = run.data.plan->shape().rounds;
   run.buckets->begin_step(rounds * run.data.plan->shape().batch_size / run.micro_batch);
   torch::Tensor losses = torch::zeros({2}, torch::TensorOptions().device(run.device));
@@ -87,10 +126,49 @@ torch::Tensor train_step(Run& run, std::uint64_t step) {
   }
   run.buckets->finish_step();
   run.group->all_reduce_sum(losses);
+  return losses;
+}
+
+// Ranks would have to agree in the midst of a step, so only a run of one rank goes on.
+bool can_shrink(const Run& run) {
+  return run.config.run.micro_batch == "auto" && run.group->world_size() == 1 && run.micro_batch > 1;
+}
+
+void shrink_micro_batch(Run& run, std::uint64_t step) {
+  const std::int64_t before = run.micro_batch;
+  run.micro_batch = next_smaller_micro_batch(run.data.plan->shape().batch_size, before);
+  run.warnings.push_back({"micro_batch",
+                          "memory ran out in step " + std::to_string(step + 1) + " with " + std::to_string(before) +
+                              " photos at once; the step is done again with " + std::to_string(run.micro_batch),
+                          ""});
+  if (run.device.is_cuda()) c10::getDeviceAllocator(c10::kCUDA)->emptyCache();
+}
+
+torch::Tensor compute_gradients_that_fit(Run& run, std::uint64_t step) {
+  while (true) {
+    try {
+      return compute_gradients(run, step);
+    } catch (const c10::Error& error) {
+      if (!is_out_of_memory(error) || !can_shrink(run)) throw;
+    }
+    shrink_micro_batch(run, step);
+  }
+}
+
+}  // namespace
+
+void probe_gradients(Run& run) {
+  run.buckets->begin_step(2);  // the last of the two never comes, so nothing is sent
+  run.buckets->begin_round();
+  accumulate(run, micro_batches(run, static_cast<std::uint64_t>(run.first_step), 0).front());
+}
+
+torch::Tensor train_step(Run& run, std::uint64_t step) {
+  const torch::Tensor losses = compute_gradients_that_fit(run, step);
   const torch::Tensor scale = run.scaler->scale().clone();
   const torch::Tensor updates = run.optimizer->updates().clone();
   const ClippedGradient gradient = clip_gradient(run.optimizer->parameters(), scale, run.config.optim.max_grad_norm);
-  run.optimizer->step(run.rates_by_update.index_select(0, updates.reshape({1})).squeeze(0), gradient.factor);
+  run.optimizer->step(rates_of(run, step, updates), gradient.factor);
   run.scaler->update(gradient.norm);
   const std::vector<torch::Tensor> numbers = {losses[0], losses[1], gradient.norm, scale, updates};
   std::vector<torch::Tensor> wide;

@@ -14,6 +14,12 @@ enum StepNumber : std::int64_t { kLossInstance, kLossPrior, kGradNorm, kLossScal
 
 // Does step `step` (0-based: the steps done before it) on this rank. Never reads the device. Where gradients are not
 // finite, weights and moments stay as they were and the norm says so.
+//
+// With micro_batch: auto on one rank, a step that runs out of memory is begun again with a smaller micro-batch, and
+// run.warnings says so; nothing is lost, because nothing was changed yet.
 torch::Tensor train_step(Run& run, std::uint64_t step);
+
+// Forward and backward of one micro-batch of the first step; the gradients go nowhere. To see whether memory suffices.
+void probe_gradients(Run& run);
 
 }  // namespace sdtune::train

@@ -4,15 +4,13 @@ namespace sdtune::train {
 
 namespace {
 
-constexpr std::int64_t kUnetGroup = 0;
-constexpr std::int64_t kTextGroup = 1;
-
 void append(std::vector<ModuleParameter>& list, const std::string& component, const torch::nn::Module& module,
             std::int64_t group, const std::vector<std::string>& unused = {}) {
   for (const auto& parameter : module.named_parameters()) {
-    const bool is_unused = std::any_of(unused.begin(), unused.end(),
-                                       [&](const std::string& prefix) { return parameter.key().starts_with(prefix); });
-    if (!is_unused) list.push_back({component + "." + parameter.key(), parameter.value(), group});
+    const std::string name = component + "." + parameter.key();
+    const bool is_unused =
+        std::any_of(unused.begin(), unused.end(), [&](const std::string& prefix) { return name.starts_with(prefix); });
+    if (!is_unused) list.push_back({name, parameter.value(), group});
   }
 }
 
@@ -39,15 +37,17 @@ std::vector<std::string> trained_components(const model::ModelBundle& bundle, bo
   return components;
 }
 
+std::vector<std::string> unused_parameters(const model::ModelBundle& bundle) {
+  if (!bundle.is_xl()) return {};
+  const std::int64_t last = bundle.text_encoder->config().num_hidden_layers - 1;
+  return {"text_encoder.text_model.encoder.layers." + std::to_string(last) + ".",
+          "text_encoder.text_model.final_layer_norm."};
+}
+
 std::vector<ModuleParameter> trained_parameters(const model::ModelBundle& bundle, bool train_text_encoder) {
   std::vector<ModuleParameter> list;
   if (train_text_encoder) {
-    std::vector<std::string> unused;
-    if (bundle.is_xl()) {
-      const std::int64_t last = bundle.text_encoder->config().num_hidden_layers - 1;
-      unused = {"text_model.encoder.layers." + std::to_string(last) + ".", "text_model.final_layer_norm."};
-    }
-    append(list, "text_encoder", *bundle.text_encoder, kTextGroup, unused);
+    append(list, "text_encoder", *bundle.text_encoder, kTextGroup, unused_parameters(bundle));
     if (bundle.is_xl()) append(list, "text_encoder_2", *bundle.text_encoder_2, kTextGroup);
   }
   append(list, "unet", *bundle.unet, kUnetGroup);

@@ -9,17 +9,24 @@
 
 namespace sdtune::train {
 
+// Rate groups: which of the learning rates a parameter has.
+inline constexpr std::int64_t kUnetGroup = 0;
+inline constexpr std::int64_t kTextGroup = 1;
+
 struct ModuleParameter {
   std::string name;      // "unet.conv_in.weight"
   torch::Tensor weight;  // the module's own
-  std::int64_t rate_group = 0;
+  std::int64_t rate_group = kUnetGroup;
 };
 
 // The components that are trained: unet, then text_encoder, text_encoder_2.
 std::vector<std::string> trained_components(const model::ModelBundle& bundle, bool train_text_encoder);
 
-// Their parameters in the order that forward uses them, text encoders first. Left out is what the loss does not depend
-// on: in SDXL the first encoder's last layer and final norm, because its states are taken before them.
+// The starts of the names that the loss does not depend on: in SDXL the first encoder's last layer and final norm,
+// because its states are taken before them.
+std::vector<std::string> unused_parameters(const model::ModelBundle& bundle);
+
+// Their parameters in the order that forward uses them, text encoders first, without the unused ones.
 std::vector<ModuleParameter> trained_parameters(const model::ModelBundle& bundle, bool train_text_encoder);
 
 // Requires gradients of these parameters and of nothing else in the bundle.

@@ -2,11 +2,13 @@
 
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "train/observe/preview.h"
 #include "train/run/export_model.h"
 #include "train/run/stop_request.h"
 #include "train/run/train_step.h"
+#include "train/run/trained_modules.h"
 #include "train/run/validation.h"
 
 namespace sdtune::train {
@@ -27,9 +29,10 @@ TrainResult Trainer::train() {
   while (done < run_.total_steps) {
     if (const int signal = agreed_signal(*run_.group, stop_); signal != 0) return stopped(done, signal);
     const torch::Tensor numbers = train_step(run_, static_cast<std::uint64_t>(done));
+    for (const Problem& warning : std::exchange(run_.warnings, {})) tell(observers_, &Observer::on_warning, warning);
     log_.push(static_cast<std::uint64_t>(done), numbers);
     ++done;
-    if (run_.average) run_.average->update(done);
+    if (run_.average) update_average(done);
     if (is_saved_at(done)) save(done);
     if (is_validated_at(done)) validate(done);
     if (is_saved_at(done) || is_validated_at(done)) log_.leave_out_pause();
@@ -51,6 +54,11 @@ bool Trainer::lacks_pictures() const {
   if (run_.first_step == 0 || !is_validated_at(run_.first_step)) return false;
   const bool there = has_preview(run_.folder.samples(), run_.first_step, run_.config.observe.num_validation_images);
   return run_.group->gather_text(there ? "there" : "missing").front() == "missing";  // as the first rank sees it
+}
+
+void Trainer::update_average(std::int64_t done) {
+  const bool text_is_fixed = run_.trains_text() && !run_.trains_text_at(static_cast<std::uint64_t>(done - 1));
+  run_.average->update(done, text_is_fixed ? std::optional(kTextGroup) : std::nullopt);
 }
 
 void Trainer::save(std::int64_t done) {

@@ -24,6 +24,7 @@ class Trainer {
   // Whether an earlier attempt was stopped before it had drawn the pictures of the step that this one goes on from.
   // They depend on weights and seeds only, so they are drawn now as they would have been then.
   bool lacks_pictures() const;
+  void update_average(std::int64_t done);
   void save(std::int64_t done);
   void write_checkpoint(std::int64_t done);
   void validate(std::int64_t done);

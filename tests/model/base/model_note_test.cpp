@@ -22,10 +22,12 @@ class ModelNoteFile : public testing::Test {
 };
 
 TEST_F(ModelNoteFile, ReadsWhatItWrote) {
-  write_model_note(real_file_system(), {"sks person \xC3\xA9", true}, folder_);
+  write_model_note(real_file_system(), {"sks person \xC3\xA9", true, "org/base", "abc"}, folder_);
   const ModelNote note = read_model_note(folder_);
   EXPECT_EQ(note.trigger, "sks person \xC3\xA9");
   EXPECT_TRUE(note.rendered_people);
+  EXPECT_EQ(note.base, "org/base");
+  EXPECT_EQ(note.base_fingerprint, "abc");
 }
 
 TEST_F(ModelNoteFile, IsEmptyWhereThereIsNone) {

@@ -7,8 +7,8 @@
 
 #include "model/base/error.h"
 #include "model/single_file/ldm_file.h"
-#include "model/single_file/stored_weights.h"
 #include "model/weights/safetensors_writer.h"
+#include "model/weights/stored_weights.h"
 #include "tests/support/faulty_file_system.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/tiny_bundle.h"

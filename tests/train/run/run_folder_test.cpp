@@ -70,7 +70,10 @@ TEST(RunIdentity, HoldsTheLengthOfACurveThatDependsOnIt) {
 }
 
 TEST(RunIdentity, FollowsThePhotosAndTheirCaptions) {
-  const Photo photo{"a/00.jpg", 4, 4, 10, "hash", "a photo"};
+  Photo photo;
+  photo.path = "a/00.jpg";
+  photo.sha256 = "hash";
+  photo.caption = "a photo";
   Photo other = photo;
   other.caption = "another";
   EXPECT_NE(identity_images({photo}, {}), identity_images({other}, {}));

@@ -1,4 +1,4 @@
-#include "model/single_file/stored_weights.h"
+#include "model/weights/stored_weights.h"
 
 #include <cstring>
 

@@ -1,0 +1,55 @@
+#include "app/commands/lora_argument.h"
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "model/lora/lora_file.h"
+
+namespace sdtune::app {
+namespace {
+
+constexpr double kLargestWeight = 100;
+
+std::optional<double> number(std::string_view text) {
+  double value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = failure == std::errc() && end == text.data() + text.size();
+  return whole ? std::optional(value) : std::nullopt;
+}
+
+// The last ':' parts a weight from the file when a number stands behind it.
+LoraArgument split(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return {text};
+  const std::optional<double> weight = number(std::string_view(text).substr(colon + 1));
+  return weight ? LoraArgument{text.substr(0, colon), *weight} : LoraArgument{text};
+}
+
+}  // namespace
+
+std::vector<LoraArgument> read_lora_arguments(const std::vector<std::string>& texts, std::vector<Problem>& problems) {
+  std::vector<LoraArgument> loras;
+  for (const std::string& text : texts) {
+    LoraArgument lora = split(text);
+    if (!std::isfinite(lora.weight) || std::abs(lora.weight) > kLargestWeight) {
+      problems.push_back({"--lora", "has no weight that can be (got " + text + "; allowed: -100 to 100)", ""});
+      continue;
+    }
+    try {
+      lora.file = model::find_lora_file(lora.file);
+      loras.push_back(std::move(lora));
+    } catch (const WeightError& error) {
+      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+    }
+  }
+  return loras;
+}
+
+void attach_loras(const model::ModelBundle& bundle, const std::vector<LoraArgument>& loras) {
+  for (const LoraArgument& lora : loras) {
+    model::attach_lora(bundle, lora.file.string(), model::read_lora(lora.file, bundle), lora.weight);
+  }
+}
+
+}  // namespace sdtune::app

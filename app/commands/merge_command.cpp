@@ -1,0 +1,135 @@
+// `sdtune merge`: LoRAs into the weights of a model.
+#include <ATen/core/grad_mode.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "app/cli/error_report.h"
+#include "app/commands/chosen_model.h"
+#include "app/commands/command.h"
+#include "app/commands/command_options.h"
+#include "app/commands/lora_argument.h"
+#include "app/commands/merge_options.h"
+#include "app/commands/model_output.h"
+#include "model/base/model_note.h"
+#include "model/core/device.h"
+#include "model/lora/lora_model.h"
+#include "model/lora/lora_weights.h"
+#include "model/pipeline/bundle_configs.h"
+#include "model/single_file/convert.h"
+#include "model/single_file/single_file_write.h"
+
+namespace sdtune::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A model in float32, and what its weights were stored in.
+struct Source {
+  model::ModelBundle bundle;
+  torch::Dtype dtype;
+  std::optional<model::ModelFamily> family;  // of a single file
+};
+
+bool is_file(const std::string& name) {
+  std::error_code status;
+  return fs::is_regular_file(name, status);
+}
+
+Source read_source(const std::string& name, model::SingleFileOptions reading) {
+  if (is_file(name)) {
+    reading.names_only = true;
+    const torch::Dtype stored = model::read_single_file(name, reading).dtype;
+    reading.names_only = false;
+    reading.dtype = torch::kFloat32;
+    model::SingleFileModel file = model::read_single_file(name, reading);
+    return {std::move(file.bundle), stored, file.family};
+  }
+  model::ModelBundle bundle = model::load_model(choose_model(name, "runs").folder, torch::kFloat32, torch::kCPU);
+  const torch::Dtype stored = model::dtype_of_folder(bundle.folder);
+  return {std::move(bundle), stored, std::nullopt};
+}
+
+class MergeCommand : public Command {
+ public:
+  CommandHelp help() const override {
+    return {"merge", "Adds LoRAs to the weights of a model, so that it needs no LoRA any more.",
+            "sdtune merge --model FOLDER|FILE --lora FILE[:WEIGHT] --output FOLDER|FILE [options]"};
+  }
+  FieldList fields() override { return options_.fields(); }
+
+  int run(Arguments arguments) override {
+    read_options(arguments);
+    check_model_output(options_.output, options_.overwrite);
+    Source source = read_source(options_.model, options_.single_file.reading());
+    attach_loras(source.bundle, loras_);
+    const std::size_t branches = model::fuse_loras(source.bundle).size();
+    if (branches == 0) {
+      throw ConfigError("--lora", "is not given, and --model is no LoRA run", "name one: --lora FILE[:WEIGHT]");
+    }
+    write(source);
+    std::fprintf(stderr, "merged   %zu branches, %s\nchecked  read again, every bit as it should be\n", branches,
+                 model::dtype_name(dtype_of(source)).c_str());
+    std::puts(options_.output.c_str());
+    finish_output();
+    return 0;
+  }
+
+ private:
+  // Throws all that is wrong at once.
+  void read_options(const Arguments& arguments) {
+    GivenOptions given = apply_options(options_.fields(), arguments, "", "name the model with --model");
+    if (options_.model.empty()) given.problems.push_back({"--model", "is not given", "a diffusers folder or a file"});
+    if (options_.output.empty()) {
+      given.problems.push_back({"--output", "is not given", "a .safetensors file or a folder"});
+    }
+    if (!options_.model.empty() && !is_file(options_.model)) {
+      options_.single_file.refuse(given.origins, options_.model, given.problems);
+    }
+    loras_ = read_lora_arguments(options_.lora, given.problems);
+    if (!given.problems.empty()) throw ConfigError(given.problems);
+  }
+
+  torch::Dtype dtype_of(const Source& source) const {
+    return options_.dtype == "auto" ? source.dtype : model::parse_dtype(options_.dtype, "--dtype");
+  }
+
+  void write(const Source& source) const {
+    const torch::NoGradGuard no_grad;
+    if (names_single_file(options_.output)) {
+      const fs::path& folder = source.bundle.folder;
+      const model::ModelFamily family =
+          source.family ? *source.family : model::family_of(model::BundleConfigs::read(folder), folder.string());
+      model::write_single_file(real_file_system(), source.bundle, family, options_.output, dtype_of(source));
+      return;
+    }
+    model::save_bundle(real_file_system(), source.bundle, options_.output, dtype_of(source),
+                       [&](const fs::path& folder) { write_model_note(real_file_system(), note(), folder); });
+  }
+
+  // The words that the first LoRA was trained on call it in the merged model too.
+  ModelNote note() const {
+    ModelNote note;
+    std::vector<fs::path> folders;
+    for (const LoraArgument& lora : loras_) folders.push_back(lora.file.parent_path());
+    if (!is_file(options_.model)) folders.push_back(choose_model(options_.model, "runs").folder);
+    for (const fs::path& folder : folders) {
+      const ModelNote found = read_model_note(folder);
+      if (note.trigger.empty()) note.trigger = found.trigger;
+      note.rendered_people |= found.rendered_people;
+    }
+    return note;
+  }
+
+  MergeOptions options_;
+  std::vector<LoraArgument> loras_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_merge_command() {
+  return std::make_unique<MergeCommand>();
+}
+
+}  // namespace sdtune::app

@@ -1,0 +1,214 @@
+#include "model/lora/lora_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "model/base/error.h"
+#include "model/base/json.h"
+#include "model/lora/lycoris.h"
+#include "model/weights/safetensors_file.h"
+#include "model/weights/safetensors_writer.h"
+
+namespace sdtune::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kAdapterMetadata = "lora_adapter_metadata";
+
+// Where the header says it: "unet.lora_alpha" for all of a component, "unet.alpha_pattern" for single layers.
+class AdapterMetadata {
+ public:
+  explicit AdapterMetadata(const SafetensorsFile& file) {
+    const auto& metadata = file.header().metadata;
+    const auto found = metadata.find(kAdapterMetadata);
+    if (found != metadata.end()) json_ = parse_json(found->second, file.path().string() + ": " + kAdapterMetadata);
+  }
+
+  std::optional<double> alpha(const std::string& layer) const {
+    const std::string component = layer.substr(0, layer.find('.'));
+    const std::string inner = layer.substr(component.size() + 1);
+    const auto patterns = json_.find(component + ".alpha_pattern");
+    if (patterns != json_.end() && patterns->is_object()) {
+      for (const auto& [pattern, value] : patterns->items()) {
+        if (value.is_number() && selects_layer(pattern, inner)) return value.get<double>();
+      }
+    }
+    const auto all = json_.find(component + ".lora_alpha");
+    if (all != json_.end() && all->is_number()) return all->get<double>();
+    return std::nullopt;
+  }
+
+ private:
+  Json json_ = Json::object();
+};
+
+// What the file holds of each layer; alphas apart, because a file may have none.
+struct Found {
+  LoraWeights matrices;
+  std::map<std::string, double> alphas;
+  std::map<std::string, LycorisFactors> factors;  // of layers that are no plain LoRA
+  std::vector<std::string> unknown;               // stored names that are no layer of the model
+  std::size_t keys = 0;
+};
+
+Found collect(const SafetensorsFile& file, const LoraKeys& keys) {
+  Found found;
+  const std::string where = file.path().string();
+  found.keys = file.header().tensors.size();
+  for (const auto& entry : file.header().tensors) {
+    const std::optional<LoraKey> key = keys.read(entry.first, where);
+    if (!key) {
+      found.unknown.push_back(entry.first);
+      continue;
+    }
+    const torch::Tensor tensor = file.tensor(entry.first);
+    if (key->role == LoraRole::kAlpha) {
+      if (tensor.numel() != 1) throw WeightError(where, entry.first + " is not one number");
+      found.alphas[key->layer] = tensor.to(torch::kFloat64).item<double>();
+      continue;
+    }
+    if (key->role == LoraRole::kLycoris) {
+      found.factors[key->layer][key->factor] = tensor;
+      continue;
+    }
+    LoraMatrices& matrices = found.matrices[key->layer];
+    torch::Tensor& half = key->role == LoraRole::kDown ? matrices.down : matrices.up;
+    if (half.defined()) throw WeightError(where, "holds " + key->layer + " twice, under " + entry.first + " too");
+    half = tensor;
+  }
+  return found;
+}
+
+// Turns the layers that are no plain LoRA into changes of their weights.
+void settle_lycoris(Found& found, const std::map<std::string, LowRankLayer*>& layers, const std::string& where) {
+  for (auto& [layer, factors] : found.factors) {
+    LoraMatrices& matrices = found.matrices[layer];
+    if (matrices.down.defined()) factors["lora_down"] = std::exchange(matrices.down, {});
+    if (matrices.up.defined()) factors["lora_up"] = std::exchange(matrices.up, {});
+    const auto alpha = found.alphas.find(layer);
+    matrices.delta = lycoris_delta(
+        factors, alpha == found.alphas.end() || alpha->second == 0 ? std::nullopt : std::optional(alpha->second),
+        layers.at(layer)->layer_weight().sizes().vec(), where + ": " + layer);
+  }
+}
+
+void require_whole(const Found& found, const std::string& where) {
+  std::vector<Problem> problems;
+  if (!found.unknown.empty()) {
+    const auto count = found.unknown.size();
+    problems.push_back({where,
+                        std::to_string(count) + " of " + std::to_string(found.keys) +
+                            " keys are no layer of this model, the first is " + found.unknown.front(),
+                        "it was trained on another model"});
+  }
+  for (const auto& [layer, matrices] : found.matrices) {
+    if (!matrices.delta.defined() && (!matrices.down.defined() || !matrices.up.defined())) {
+      problems.push_back({where, layer + " has only one of its two matrices", "the file is incomplete"});
+    }
+  }
+  if (found.matrices.empty() && found.unknown.empty()) problems.push_back({where, "holds no low-rank layer", ""});
+  if (!problems.empty()) throw WeightError(problems);
+}
+
+// The 4-D matrices of a 1 x 1 convolution for a model whose layer is linear, and the other way round.
+torch::Tensor fitted(const torch::Tensor& matrix, const std::vector<int64_t>& shape) {
+  const bool same_numbers =
+      matrix.numel() > 0 && matrix.flatten(1).sizes() == torch::IntArrayRef{shape[0], matrix.numel() / matrix.size(0)};
+  std::int64_t needed = 1;
+  for (const int64_t side : shape) needed *= side;
+  return same_numbers && matrix.numel() == needed && matrix.dim() != static_cast<int64_t>(shape.size())
+             ? matrix.view(shape)
+             : matrix;
+}
+
+bool same_bits(const LoraWeights& left, const LoraWeights& right, std::optional<torch::Dtype> dtype) {
+  if (left.size() != right.size()) return false;
+  return std::equal(left.begin(), left.end(), right.begin(), [&](const auto& ours, const auto& read) {
+    const auto stored = [&](const torch::Tensor& tensor) { return dtype ? tensor.to(*dtype) : tensor; };
+    return ours.first == read.first && ours.second.alpha == read.second.alpha &&
+           stored(ours.second.down).cpu().equal(read.second.down) && stored(ours.second.up).cpu().equal(read.second.up);
+  });
+}
+
+// A layer's name for PEFT, which compares the ends of paths: transformers 5 has no text_model in a CLIPTextModel.
+std::string peft_name(const std::string& layer) {
+  const std::string inner = layer.substr(layer.find('.') + 1);
+  constexpr const char* kClipPrefix = "text_model.";
+  return inner.starts_with(kClipPrefix) ? inner.substr(std::strlen(kClipPrefix)) : inner;
+}
+
+// What diffusers and PEFT read rank and alpha from: those of each component's first layer, and the layers that differ.
+std::string adapter_metadata(const LoraWeights& weights) {
+  Json json = Json::object();
+  for (const auto& [layer, matrices] : weights) {
+    const std::string component = layer.substr(0, layer.find('.'));
+    const std::string inner = peft_name(layer);
+    if (!json.contains(component + ".r")) {
+      json[component + ".r"] = matrices.rank();
+      json[component + ".lora_alpha"] = matrices.alpha;
+      json[component + ".rank_pattern"] = json[component + ".alpha_pattern"] = Json::object();
+    }
+    if (json[component + ".r"] != matrices.rank()) json[component + ".rank_pattern"][inner] = matrices.rank();
+    if (json[component + ".lora_alpha"] != matrices.alpha) json[component + ".alpha_pattern"][inner] = matrices.alpha;
+    json[component + ".target_modules"].push_back(inner);
+  }
+  return json.dump();
+}
+
+}  // namespace
+
+fs::path find_lora_file(const fs::path& path) {
+  std::error_code status;
+  for (const fs::path& file : {path, path / kLoraFile, path / "model" / kLoraFile}) {
+    if (fs::is_regular_file(file, status)) return file;
+  }
+  const bool is_folder = fs::is_directory(path, status);
+  throw WeightError(path.string(), is_folder ? std::string("holds no ") + kLoraFile : "there is no such file",
+                    "a LoRA is a .safetensors file, or the folder of a run with method: lora");
+}
+
+LoraWeights read_lora(const fs::path& path, const ModelBundle& bundle) {
+  const SafetensorsFile file(path);
+  Found found = collect(file, LoraKeys(bundle));
+  std::map<std::string, LowRankLayer*> layers;
+  for (const LoraLayer& entry : lora_layers(bundle)) layers[entry.path] = entry.layer;
+  settle_lycoris(found, layers, path.string());
+  require_whole(found, path.string());
+  const AdapterMetadata metadata(file);
+  for (auto& [layer, matrices] : found.matrices) {
+    if (matrices.delta.defined()) continue;
+    const auto alpha = found.alphas.find(layer);
+    const auto rank = static_cast<double>(matrices.rank());
+    matrices.alpha = alpha != found.alphas.end() ? alpha->second : metadata.alpha(layer).value_or(rank);
+    if (matrices.alpha == 0) matrices.alpha = rank;  // kohya: an alpha of 0 means the rank
+    matrices.down = fitted(matrices.down, layers.at(layer)->down_shape(matrices.rank()));
+    matrices.up = fitted(matrices.up, layers.at(layer)->up_shape(matrices.rank()));
+  }
+  return std::move(found.matrices);
+}
+
+void write_lora(FileSystem& files, const fs::path& path, const ModelBundle& bundle, const LoraWeights& weights,
+                LoraStyle style, std::optional<torch::Dtype> dtype, std::map<std::string, std::string> metadata) {
+  const LoraKeys keys(bundle);
+  NamedTensors tensors;
+  const auto stored = [&](const torch::Tensor& matrix) { return dtype ? matrix.to(*dtype) : matrix; };
+  for (const auto& [layer, matrices] : weights) {
+    tensors.emplace_back(keys.write(layer, LoraRole::kDown, style), stored(matrices.down));
+    tensors.emplace_back(keys.write(layer, LoraRole::kUp, style), stored(matrices.up));
+    if (style == LoraStyle::kKohya) {  // always float32, so that an odd alpha is exact
+      tensors.emplace_back(keys.write(layer, LoraRole::kAlpha, style),
+                           torch::scalar_tensor(matrices.alpha, torch::kFloat32));
+    }
+  }
+  if (style == LoraStyle::kDiffusers) metadata[kAdapterMetadata] = adapter_metadata(weights);
+  write_safetensors(files, path, std::move(tensors), std::nullopt, std::move(metadata));
+  if (!same_bits(weights, read_lora(path, bundle), dtype)) {
+    files.unlink(path);
+    throw WeightError(path.string(), "did not come back as it was written", "the disk may be faulty");
+  }
+}
+
+}  // namespace sdtune::model

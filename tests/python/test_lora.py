@@ -1,0 +1,218 @@
+"""LoRA files of others on our models: the same pictures as with diffusers and PEFT, and every key accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from ldm_layout import unet_name
+from lora_files import (ATTENTION, WITH_CONVOLUTIONS, adapter_layers, add_adapters, load_pipeline, save_as_diffusers,
+                        save_as_kohya)
+from peft import LoHaConfig, LoKrConfig, inject_adapter_in_model
+from safetensors.torch import load_file, save_file
+
+import sdtune
+
+FAMILIES = ["sd1", "sd2", "sdxl"]
+PROMPT = "a photo of sks person"
+TOLERANCE = 1e-4
+RANK, ALPHA = 3, 4.5  # odd on purpose
+
+
+def latents_of_theirs(pipe: object) -> np.ndarray:
+    generator = torch.Generator("cpu").manual_seed(3)
+    return pipe(PROMPT, num_inference_steps=4, guidance_scale=5.0, generator=generator, output_type="latent").images.numpy()
+
+
+def latents_of_ours(pipe: sdtune.StableDiffusionPipeline) -> np.ndarray:
+    return pipe(PROMPT, num_inference_steps=4, guidance_scale=5.0, seed=3, output_type="latent").images
+
+
+def error(got: np.ndarray, wanted: np.ndarray) -> float:
+    return float(np.linalg.norm(got - wanted) / np.linalg.norm(wanted))
+
+
+def ldm_names(pipe: object) -> dict[str, str]:
+    """Path of a UNet layer -> its LDM path."""
+    config = pipe.unet.config
+    attends = ["CrossAttn" in block for block in config.up_block_types]
+    return {layer: unet_name(f"{layer}.weight", config.layers_per_block, attends).removesuffix(".weight")
+            for layer in adapter_layers(pipe.unet)}
+
+
+@pytest.mark.parametrize("layers", [ATTENTION, WITH_CONVOLUTIONS], ids=["attention", "convolutions"])
+@pytest.mark.parametrize("style", ["diffusers", "kohya"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_files_of_others_draw_the_same(family: str, style: str, layers: list[str], tiny_folder: Callable[[str], Path],
+                                       tmp_path: Path) -> None:
+    folder = tiny_folder(family)
+    theirs = load_pipeline(folder)
+    ours = sdtune.StableDiffusionPipeline.from_pretrained(folder)
+    plain = latents_of_ours(ours)
+    add_adapters(theirs, RANK, ALPHA, layers)
+    if style == "diffusers":
+        path = save_as_diffusers(theirs, tmp_path, RANK, ALPHA)
+    else:
+        path = save_as_kohya(theirs, tmp_path / "kohya.safetensors", ALPHA, ldm_names(theirs) if family == "sdxl" else {})
+    ours.load_lora_weights(path)
+    wanted = latents_of_theirs(theirs)
+    assert error(latents_of_ours(ours), wanted) <= TOLERANCE
+    assert error(plain, wanted) > 100 * TOLERANCE  # without it the picture is another one
+    ours.unload_lora_weights()
+    assert np.array_equal(latents_of_ours(ours), plain)
+
+
+def test_scale_and_several_files_add_up(tiny_sd1: Path, tmp_path: Path) -> None:
+    """Twice half of it is all of it; the same file again replaces itself."""
+    theirs = load_pipeline(tiny_sd1)
+    add_adapters(theirs, RANK, ALPHA, ATTENTION)
+    path = save_as_diffusers(theirs, tmp_path / "a", RANK, ALPHA)
+    copy = tmp_path / "b.safetensors"
+    copy.write_bytes(path.read_bytes())
+    ours = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    ours.load_lora_weights(path, scale=7.0)
+    ours.load_lora_weights(path, scale=0.5)
+    half = latents_of_ours(ours)
+    ours.load_lora_weights(copy, scale=0.5)
+    wanted = latents_of_theirs(theirs)
+    assert error(latents_of_ours(ours), wanted) <= TOLERANCE
+    assert error(half, wanted) > 100 * TOLERANCE
+
+
+OLD_NAMES = {
+    "PEFT alone": lambda name: "base_model.model." + name,
+    "an adapter's name": lambda name: name.replace(".lora_A.weight", ".lora_A.default.weight")
+                                          .replace(".lora_B.weight", ".lora_B.default.weight"),
+    "compiled": lambda name: name.replace("unet.", "unet._orig_mod."),
+    "diffusers 0.2x": lambda name: name.replace(".lora_A.", ".lora.down.").replace(".lora_B.", ".lora.up."),
+    "attention processors": lambda name: name.replace(".to_out.0.lora_A.", ".processor.to_out_lora.down.")
+                                             .replace(".to_out.0.lora_B.", ".processor.to_out_lora.up.")
+                                             .replace(".to_", ".processor.to_").replace(".processor.processor.", ".processor.")
+                                             .replace(".lora_A.", "_lora.down.").replace(".lora_B.", "_lora.up."),
+    "the UNet alone": lambda name: name.removeprefix("unet."),
+}
+
+
+@pytest.mark.parametrize("naming", OLD_NAMES)
+def test_older_names_mean_the_same(naming: str, tiny_sd1: Path, tmp_path: Path) -> None:
+    theirs = load_pipeline(tiny_sd1)
+    add_adapters(theirs, RANK, RANK, ATTENTION)  # alpha = rank, which files without alpha mean
+    tensors = {name: tensor for name, tensor in load_file(save_as_diffusers(theirs, tmp_path, RANK, RANK)).items()
+               if name.startswith("unet.")}
+    renamed = {OLD_NAMES[naming](name.replace(".lora.down.", ".lora_A.").replace(".lora.up.", ".lora_B.")): tensor
+               for name, tensor in tensors.items()}
+    results = []
+    for index, state in enumerate((tensors, renamed)):
+        path = tmp_path / f"{index}.safetensors"
+        save_file(state, path)
+        ours = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+        ours.load_lora_weights(path)
+        results.append(latents_of_ours(ours))
+    assert np.array_equal(*results)
+
+
+def test_what_does_not_fit_is_counted_and_named(tiny_sd1: Path, tiny_sd2: Path, tmp_path: Path) -> None:
+    ours = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    theirs = load_pipeline(tiny_sd1)
+    add_adapters(theirs, RANK, ALPHA, ATTENTION)
+    whole = load_file(save_as_diffusers(theirs, tmp_path, RANK, ALPHA))
+    first = next(iter(whole))
+    cases = {
+        "holds no low-rank layer": {},
+        "keys are no layer of this model, the first is unet.nowhere.lora_A.weight":
+            {**whole, "unet.nowhere.lora_A.weight": torch.zeros(2, 2)},
+        "has only one of its two matrices": {name: tensor for name, tensor in whole.items() if name != first},
+        "has the wrong shape": {**whole, first: torch.zeros(RANK, 5)},
+        "is a DoRA": {**whole, "lora_unet_x.dora_scale": torch.zeros(1)},
+        "is a OFT": {"lora_unet_x.oft_blocks": torch.zeros(1)},
+    }
+    plain = latents_of_ours(ours)
+    for said, state in cases.items():
+        path = tmp_path / "bad.safetensors"
+        save_file({name: tensor.contiguous() for name, tensor in state.items()}, path)
+        with pytest.raises(sdtune.WeightError, match=said):
+            ours.load_lora_weights(path)
+        assert np.array_equal(latents_of_ours(ours), plain)  # nothing half-attached
+
+
+LYCORIS = {
+    "LoHa": (LoHaConfig(r=3, alpha=5, target_modules=WITH_CONVOLUTIONS), "hada_"),
+    "LoHa, Tucker": (LoHaConfig(r=3, alpha=5, target_modules=WITH_CONVOLUTIONS, use_effective_conv2d=True), "hada_"),
+    "LoKr": (LoKrConfig(r=2, alpha=5, target_modules=WITH_CONVOLUTIONS), "lokr_"),
+    "LoKr, Tucker": (LoKrConfig(r=2, alpha=5, target_modules=WITH_CONVOLUTIONS, use_effective_conv2d=True), "lokr_"),
+    "LoKr, both decomposed": (LoKrConfig(r=2, alpha=5, target_modules=ATTENTION, decompose_both=True), "lokr_"),
+}
+
+
+@pytest.mark.parametrize("method", LYCORIS)
+def test_lycoris_layers_draw_as_with_peft(method: str, tiny_sd1: Path, tmp_path: Path) -> None:
+    config, prefix = LYCORIS[method]
+    theirs = load_pipeline(tiny_sd1)
+    ours = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    plain = latents_of_ours(ours)
+    torch.manual_seed(0)
+    inject_adapter_in_model(config, theirs.unet)
+    tensors = {}
+    for name, parameter in theirs.unet.named_parameters():
+        if prefix not in name:
+            continue
+        torch.nn.init.normal_(parameter, std=0.2)
+        layer, factor = name.removesuffix(".default").rsplit(".", 1)
+        spelled = "lora_unet_" + layer.replace(".", "_")
+        tensors[f"{spelled}.{factor}"] = parameter.detach().clone()
+        tensors[f"{spelled}.alpha"] = torch.tensor(5.0)
+    path = tmp_path / "lycoris.safetensors"
+    save_file(tensors, path)
+    ours.load_lora_weights(path)
+    wanted = latents_of_theirs(theirs)
+    assert error(latents_of_ours(ours), wanted) <= TOLERANCE
+    assert error(plain, wanted) > 100 * TOLERANCE
+
+
+def test_tucker_convolutions_are_three_in_a_row(tiny_sd1: Path, tmp_path: Path) -> None:
+    """LoCon with lora_mid: down 1 x 1, mid with the kernel, up 1 x 1, as plain convolutions."""
+    pipe = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    channels, out = pipe.unet.config["in_channels"], pipe.unet.config["block_out_channels"][0]
+    torch.manual_seed(0)
+    down, mid, up = torch.randn(3, channels, 1, 1), torch.randn(3, 3, 3, 3), torch.randn(out, 3, 1, 1)
+    picture = torch.randn(1, channels, 8, 8)
+    wanted = torch.nn.functional.conv2d(torch.nn.functional.conv2d(
+        torch.nn.functional.conv2d(picture, down), mid, padding=1), up) * 2.0 / 3
+    delta = torch.einsum("pi,ijkl,jr->prkl", up[:, :, 0, 0], mid, down[:, :, 0, 0]) * 2.0 / 3
+    torch.testing.assert_close(torch.nn.functional.conv2d(picture, delta, padding=1), wanted, rtol=1e-4, atol=1e-4)
+    tucker, plain = tmp_path / "tucker.safetensors", tmp_path / "plain.safetensors"
+    save_file({"lora_unet_conv_in.lora_down.weight": down, "lora_unet_conv_in.lora_mid.weight": mid,
+               "lora_unet_conv_in.lora_up.weight": up, "lora_unet_conv_in.alpha": torch.tensor(2.0)}, tucker)
+    full = delta.flatten(1)  # as a LoRA of full rank: up = identity
+    save_file({"lora_unet_conv_in.lora_down.weight": full.reshape(out, channels, 3, 3).contiguous(),
+               "lora_unet_conv_in.lora_up.weight": torch.eye(out).reshape(out, out, 1, 1)}, plain)
+    pictures = []
+    for path in (tucker, plain):
+        pipe.unload_lora_weights()
+        pipe.load_lora_weights(path)
+        pictures.append(latents_of_ours(pipe))
+    assert error(pictures[0], pictures[1]) <= TOLERANCE
+
+
+def test_fusing_draws_the_same_and_comes_off_again(tiny_sd1: Path, tmp_path: Path) -> None:
+    theirs = load_pipeline(tiny_sd1)
+    add_adapters(theirs, RANK, ALPHA, WITH_CONVOLUTIONS)
+    path = save_as_diffusers(theirs, tmp_path, RANK, ALPHA)
+    pipe = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    plain = latents_of_ours(pipe)
+    pipe.load_lora_weights(path)
+    with_lora = latents_of_ours(pipe)
+    pipe.fuse_lora()
+    assert error(latents_of_ours(pipe), with_lora) <= TOLERANCE
+    pipe.save_pretrained(tmp_path / "fused")
+    saved = sdtune.StableDiffusionPipeline.from_pretrained(tmp_path / "fused")
+    assert error(latents_of_ours(saved), with_lora) <= TOLERANCE
+    pipe.unfuse_lora()
+    assert error(latents_of_ours(pipe), with_lora) <= TOLERANCE
+    pipe.fuse_lora()
+    pipe.unload_lora_weights()
+    assert error(latents_of_ours(pipe), plain) <= TOLERANCE
+    assert error(plain, with_lora) > 100 * TOLERANCE

@@ -1,0 +1,113 @@
+#include "train/run/micro_batch.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "train/run/memory_use.h"
+#include "train/run/train_step.h"
+
+namespace sdtune::train {
+namespace {
+
+constexpr double kShareOfFree = 0.9;
+
+// One micro-batch of the first step, forward and backward. Nothing is kept, nothing is sent.
+void probe(Run& run, std::int64_t micro) {
+  const std::int64_t before = run.micro_batch;
+  run.micro_batch = micro;
+  try {
+    probe_gradients(run);
+  } catch (...) {
+    run.micro_batch = before;
+    throw;
+  }
+  run.micro_batch = before;
+}
+
+// True when `micro` photos at once go through on every rank.
+bool fits_everywhere(Run& run, std::int64_t micro) {
+  bool fits = true;
+  try {
+    probe(run, micro);
+  } catch (const c10::Error& error) {
+    if (!is_out_of_memory(error)) throw;
+    fits = false;
+  }
+  const std::vector<std::string> answers = run.group->gather_text(fits ? "fits" : "too large");
+  return std::all_of(answers.begin(), answers.end(), [](const std::string& answer) { return answer == "fits"; });
+}
+
+std::int64_t fit_by_refusal(Run& run) {
+  const std::int64_t batch = run.data.plan->shape().batch_size;
+  for (std::int64_t micro = batch; micro > 0; micro = next_smaller_micro_batch(batch, micro)) {
+    if (fits_everywhere(run, micro)) return micro;
+  }
+  throw OutOfMemoryError("memory", "one photo at a time does not fit", memory_hint(run.config));
+}
+
+std::int64_t fit_by_measure(Run& run) {
+  const std::int64_t batch = run.data.plan->shape().batch_size;
+  const std::int64_t second = batch > 1 ? batch / next_smaller_micro_batch(batch, batch) : 1;  // the smallest above 1
+  const std::int64_t limit =
+      resident_bytes() + static_cast<std::int64_t>(kShareOfFree * static_cast<double>(free_memory_bytes()));
+  const PeakMeter one;
+  probe(run, 1);
+  const std::int64_t first = one.peak_bytes();
+  std::int64_t each = 0;
+  if (second > 1 && 2 * first < limit) {
+    const PeakMeter several;
+    probe(run, second);
+    each = std::max<std::int64_t>(0, several.peak_bytes() - first) / (second - 1);
+  }
+  std::int64_t found = second > 1 && each == 0 ? 1 : largest_micro_batch(batch, first, each, limit);
+  for (const std::string& answer : run.group->gather_text(std::to_string(found))) {
+    found = std::min<std::int64_t>(found, std::stoll(answer));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::int64_t next_smaller_micro_batch(std::int64_t batch, std::int64_t micro) {
+  for (std::int64_t smaller = micro - 1; smaller > 0; --smaller) {
+    if (batch % smaller == 0) return smaller;
+  }
+  return 0;
+}
+
+std::int64_t largest_micro_batch(std::int64_t batch, std::int64_t first, std::int64_t each, std::int64_t limit) {
+  for (std::int64_t micro = batch; micro > 1; micro = next_smaller_micro_batch(batch, micro)) {
+    if (first + (micro - 1) * each <= limit) return micro;
+  }
+  return 1;
+}
+
+void fit_micro_batch(Run& run) {
+  run.micro_batch = run.device.is_cpu() ? fit_by_measure(run) : fit_by_refusal(run);
+  run.notes.push_back("micro_batch is " + std::to_string(run.micro_batch) + " of " +
+                      std::to_string(run.data.plan->shape().batch_size) + " photos: auto, by a trial step");
+}
+
+bool is_out_of_memory(const c10::Error& error) {
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         std::string(error.what_without_backtrace()).find("DefaultCPUAllocator: can't allocate memory") !=
+             std::string::npos;
+}
+
+std::string memory_hint(const TrainConfig& config) {
+  std::vector<std::string> hints;
+  if (config.run.micro_batch != "auto" && config.run.micro_batch != "1") hints.emplace_back("micro_batch: auto");
+  if (!config.run.gradient_checkpointing) hints.emplace_back("gradient_checkpointing");
+  if (config.run.method == "full" && !config.optim.use_8bit_adam) hints.emplace_back("use_8bit_adam");
+  if (config.run.method == "full") hints.emplace_back("method: lora");
+  if (config.run.train_text_encoder) hints.emplace_back("train_text_encoder: false");
+  hints.emplace_back("a smaller resolution");
+  std::string text;
+  for (std::size_t i = 0; i < hints.size(); ++i) {
+    if (i > 0) text += i + 1 == hints.size() ? " or " : ", ";
+    text += hints[i];
+  }
+  return text + " needs less";
+}
+
+}  // namespace sdtune::train
