@@ -1,9 +1,13 @@
 #include "app/commands/picture_file.h"
 
+#include <cstdint>
 #include <cstring>
-#include <sstream>
+#include <string>
+#include <vector>
 
+#include "app/commands/picture_text.h"
 #include "model/base/file_system.h"
+#include "model/image/ai_mark.h"
 #include "model/image/png_write.h"
 
 namespace sdtune::app {
@@ -54,26 +58,19 @@ std::string model_name(const std::filesystem::path& folder) {
   return (folder.filename() == "model" ? folder.parent_path() : folder).filename().string();
 }
 
-std::string parameters_text(const SampleOptions& options, const Drawing& drawing) {
-  std::ostringstream text;
-  text << options.prompt << '\n';
-  if (options.negative_prompt && !options.negative_prompt->empty()) {
-    text << "Negative prompt: " << *options.negative_prompt << '\n';
-  }
-  text << "Steps: " << options.steps << ", Sampler: " << options.sampler.value_or(drawing.scheduler_class)
-       << ", CFG scale: " << options.guidance_scale << ", Seed: " << drawing.seed
-       << ", Size: " << drawing.pixels.size(2) << 'x' << drawing.pixels.size(1)
-       << ", Model: " << model_name(drawing.model) << ", Version: sdtune " SDTUNE_VERSION;
-  return text.str();
-}
-
-std::filesystem::path write_picture(const SampleOptions& options, const Drawing& drawing) {
+std::filesystem::path write_picture(const SampleOptions& options, const DrawingSources& sources,
+                                    const Drawing& drawing) {
   FileSystem& files = real_file_system();
   files.create_directories(options.output);
-  const std::string name = file_name_part(options.prompt) + "_" + std::to_string(drawing.seed) + ".png";
+  const std::string name = file_name_part(options.prompt) + "_" + std::to_string(options.seed) + ".png";
   const std::filesystem::path path = free_path(std::filesystem::path(options.output) / name);
-  model::write_png(files, path, to_image(drawing.pixels),
-                   {{"parameters", parameters_text(options, drawing)}, {"Software", "sdtune " SDTUNE_VERSION}});
+  const Image picture = to_image(drawing.pixels);
+  std::vector<model::PngText> texts = {
+      {"parameters", parameters_text(options, sources, {picture.width, picture.height, drawing.scheduler_class})},
+      {"Software", "sdtune " SDTUNE_VERSION},
+      {std::string(kRecordKey), picture_record(options, sources, drawing.batch).dump()}};
+  if (options.ai_mark) texts.push_back(model::ai_generated_mark());
+  model::write_png(files, path, picture, texts);
   return path;
 }
 

@@ -3,21 +3,20 @@
 
 #include <torch/types.h>
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 
+#include "app/commands/picture_record.h"
 #include "app/commands/sample_options.h"
 #include "model/base/image.h"
 
 namespace sdtune::app {
 
-// What is known of a picture besides the options.
+// A picture, and what the options do not say of it.
 struct Drawing {
-  torch::Tensor pixels;  // [3, H, W] in [0, 1]
-  std::int64_t seed = 0;
+  torch::Tensor pixels;         // [3, H, W] in [0, 1]
   std::string scheduler_class;  // diffusers'
-  std::filesystem::path model;  // the folder it was drawn with
+  DrawnBatch batch;             // that it was drawn in
 };
 
 // [3, H, W] in [0, 1] -> 8 bits, rounded as diffusers' numpy_to_pil does.
@@ -29,12 +28,10 @@ std::filesystem::path free_path(const std::filesystem::path& wanted);
 // What a model's folder is called; a finished run's name, which says more than its "model" folder.
 std::string model_name(const std::filesystem::path& folder);
 
-// How a picture was drawn, as the text chunk `parameters` that AUTOMATIC1111's web interface writes and many programs
-// read: the prompt, "Negative prompt: ..." where there is one, and "Steps: 30, Sampler: ..., ..." on the last line.
-std::string parameters_text(const SampleOptions& options, const Drawing& drawing);
-
-// Writes OUTPUT/<words of the prompt>_<seed>.png or a free name beside it. Makes the folder. Returns the path. Throws
-// StorageError.
-std::filesystem::path write_picture(const SampleOptions& options, const Drawing& drawing);
+// Writes OUTPUT/<words of the prompt>_<seed>.png or a free name beside it, with the texts `parameters` (picture_text.h)
+// and `sdtune` (picture_record.h), and the mark that it is generated unless --no-ai-mark. `options` with the picture's
+// own prompt and seed. Makes the folder. Returns the path. Throws StorageError.
+std::filesystem::path write_picture(const SampleOptions& options, const DrawingSources& sources,
+                                    const Drawing& drawing);
 
 }  // namespace sdtune::app

@@ -1,5 +1,6 @@
 #include "app/commands/prompt_list.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
@@ -30,38 +31,43 @@ fs::path find_file(const std::string& file) {
                     "give a YAML list, a text file with a prompt a line, or portraits");
 }
 
-std::vector<std::string> prompts_of_yaml(const fs::path& path) {
+std::string place(const fs::path& path, std::int64_t line) {
+  return path.string() + ":" + std::to_string(line);
+}
+
+std::vector<PromptLine> prompts_of_yaml(const fs::path& path) {
   const YamlValue list = read_yaml(path);
   if (list.kind != YamlValue::Kind::kSequence) {
     throw ConfigError(path.string(), "is not a list of prompts", "begin each line with '- '");
   }
-  std::vector<std::string> prompts;
+  std::vector<PromptLine> prompts;
   for (const YamlValue& item : list.items) {
     if (item.kind != YamlValue::Kind::kScalar || item.text.empty()) {
-      throw ConfigError(path.string() + ":" + std::to_string(item.line), "is not a prompt",
-                        "put a text with colons or braces in quotes");
+      throw ConfigError(place(path, item.line), "is not a prompt", "put a text with colons or braces in quotes");
     }
-    prompts.push_back(item.text);
+    prompts.push_back({item.text, place(path, item.line)});
   }
   return prompts;
 }
 
-std::vector<std::string> prompts_of_text(const fs::path& path) {
+std::vector<PromptLine> prompts_of_text(const fs::path& path) {
   std::istringstream lines(read_file(path, kMaxFileBytes));
-  std::vector<std::string> prompts;
+  std::vector<PromptLine> prompts;
+  std::int64_t number = 0;
   for (std::string line; std::getline(lines, line);) {
+    ++number;
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-    if (!line.empty() && line.front() != '#') prompts.push_back(line);
+    if (!line.empty() && line.front() != '#') prompts.push_back({line, place(path, number)});
   }
   return prompts;
 }
 
 }  // namespace
 
-std::vector<std::string> read_prompts(const std::string& file) {
+std::vector<PromptLine> read_prompt_lines(const std::string& file) {
   const fs::path path = find_file(file);
   const bool is_yaml = path.extension() == ".yaml" || path.extension() == ".yml";
-  std::vector<std::string> prompts = is_yaml ? prompts_of_yaml(path) : prompts_of_text(path);
+  std::vector<PromptLine> prompts = is_yaml ? prompts_of_yaml(path) : prompts_of_text(path);
   if (prompts.empty()) throw ConfigError(path.string(), "has no prompt");
   return prompts;
 }

@@ -29,11 +29,24 @@ void add_picture_fields(SampleOptions& options, FieldList& list) {
   FieldInfo sampler =
       text_field("sampler", "How the noise is taken away; none: as the model's folder says.", "Picture", "NAME");
   sampler.choices = sampler_names();
+  FieldInfo syntax = text_field("prompt_syntax",
+                                "weighted: (word:1.2), [word] and BREAK as in web interfaces, prompts of any length; "
+                                "plain: as diffusers, cut at 77 tokens.",
+                                "Picture", "NAME");
+  syntax.choices = {"weighted", "plain"};
+  constexpr double kMostLayers = 64;
   constexpr double kLargestSize = 4096;
   list.push_back({text_field("prompt", "What to draw.", "Picture", "TEXT"), &options.prompt});
-  list.push_back({text_field("prompts", "Prompts from a YAML list or a text file, one a line; portraits is installed.",
-                             "Picture", "FILE"),
-                  &options.prompts});
+  list.push_back(
+      {text_field("prompts",
+                  "Prompts from a YAML list or a text file, one a line, with kohya's flags; portraits is installed.",
+                  "Picture", "FILE"),
+       &options.prompts});
+  list.push_back({text_field("like",
+                             "Draws this PNG again from its text: prompt, model and every option, where flags do not "
+                             "say otherwise.",
+                             "Picture", "FILE.png"),
+                  &options.like});
   list.push_back({text_field("trigger",
                              "What {trigger} in a prompt stands for; empty: the words that the model was trained to "
                              "draw, for a base \"a person\".",
@@ -41,6 +54,12 @@ void add_picture_fields(SampleOptions& options, FieldList& list) {
                   &options.trigger});
   list.push_back({text_field("negative_prompt", "What the picture should not show.", "Picture", "TEXT"),
                   &options.negative_prompt});
+  list.push_back({std::move(syntax), &options.prompt_syntax});
+  list.push_back({number_field("clip_skip",
+                               "Layers of the text encoder left out at the end, as diffusers counts: 1 is the "
+                               "penultimate, which web interfaces and kohya call 2.",
+                               "layers", 0, kMostLayers),
+                  &options.clip_skip});
   list.push_back({std::move(images), &options.num_images});
   list.push_back({std::move(steps), &options.steps});
   list.push_back({number_field("guidance_scale", "Classifier-free guidance; at most 1 switches it off.", "", 0, 100),
@@ -53,6 +72,27 @@ void add_picture_fields(SampleOptions& options, FieldList& list) {
   list.push_back(
       {number_field("height", "Height; none: the model's own. A multiple of the VAE's factor.", "px", 8, kLargestSize),
        &options.height});
+}
+
+void add_start_fields(SampleOptions& options, FieldList& list) {
+  const std::string group = "From a picture, and larger";
+  FieldInfo strength = number_field("strength", "Share of the steps that are run from --init-image.", "", 0, 1);
+  FieldInfo scale =
+      number_field("hires_scale", "Draws again at this many times the size, from the latents enlarged.", "times", 1, 8);
+  FieldInfo steps =
+      number_field("hires_steps", "Sampling steps of that second pass; none: as --steps.", "steps", 1, 1000);
+  FieldInfo share = number_field("hires_strength", "Share of these steps that are run.", "", 0, 1);
+  strength.exclusive_min = share.exclusive_min = true;
+  for (FieldInfo* info : {&strength, &scale, &steps, &share}) info->group = group;
+  list.push_back({text_field("init_image",
+                             "Picture to begin with, brought to --width and --height, or down to the model's number "
+                             "of pixels.",
+                             group, "FILE"),
+                  &options.init_image});
+  list.push_back({std::move(strength), &options.strength});
+  list.push_back({std::move(scale), &options.hires_scale});
+  list.push_back({std::move(steps), &options.hires_steps});
+  list.push_back({std::move(share), &options.hires_strength});
 }
 
 void add_grid_fields(SampleOptions& options, FieldList& list) {
@@ -84,7 +124,28 @@ void add_machine_fields(SampleOptions& options, FieldList& list) {
   dtype.choices = {"auto", "float32", "bfloat16", "float16"};
   list.push_back({std::move(model), &options.model});
   list.push_back({std::move(output), &options.output});
+  list.push_back({FieldInfo{.name = "ai_mark",
+                            .help = "Write into each picture that it is generated, as IPTC metadata.",
+                            .group = group},
+                  &options.ai_mark});
   list.push_back({std::move(batch), &options.batch});
+  list.push_back({text_field("vae", "Another autoencoder: a folder of one or of a whole model, or a safetensors file.",
+                             group, "DIR|FILE"),
+                  &options.vae});
+  list.push_back({text_field("embedding",
+                             "Textual inversion, a safetensors file, and the word that calls it; without one the "
+                             "file's name. May be given more than once.",
+                             group, "FILE[:TOKEN]"),
+                  &options.embedding});
+  list.push_back({FieldInfo{.name = "vae_tiling",
+                            .help = "Decode pictures above the VAE's sample_size in blended tiles: less memory, "
+                                    "slightly other pixels.",
+                            .group = group},
+                  &options.vae_tiling});
+  list.push_back({FieldInfo{.name = "vae_slicing",
+                            .help = "Decode the pictures of a batch one at a time: less memory, the same pixels.",
+                            .group = group},
+                  &options.vae_slicing});
   list.push_back({text_field("device", "auto, cpu, cuda or cuda:N.", group, "DEVICE"), &options.device});
   list.push_back({std::move(dtype), &options.dtype});
   list.push_back(
@@ -96,6 +157,7 @@ void add_machine_fields(SampleOptions& options, FieldList& list) {
 FieldList SampleOptions::fields() {
   FieldList list;
   add_picture_fields(*this, list);
+  add_start_fields(*this, list);
   add_grid_fields(*this, list);
   add_machine_fields(*this, list);
   return list;

@@ -3,15 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <string>
 #include <utility>
 
+#include "model/base/error.h"
 #include "model/image/grid.h"
 #include "model/image/resample.h"
 
 namespace sdtune::app {
 namespace {
 
-constexpr std::int64_t kSmallestSide = 192;  // px
+constexpr std::int64_t kSmallestSide = 192;     // px
+constexpr std::int64_t kLargestSide = 16384;    // px, of the sheet
+constexpr std::int64_t kGap = 4;                // px, as GridLayout's
+constexpr std::int64_t kCaptionSpace = 3 * 18;  // px: the most that make_grid takes
 
 Image enlarged(const Image& picture) {
   const std::int64_t side = std::max(picture.width, picture.height);
@@ -31,6 +36,18 @@ Image fitted(const Image& photo, std::int64_t width, std::int64_t height) {
 }
 
 }  // namespace
+
+void check_sheet(const SheetPlan& plan) {
+  const std::int64_t side = std::max<std::int64_t>(1, std::max(plan.width, plan.height));
+  const std::int64_t times = std::max<std::int64_t>(1, (kSmallestSide + side - 1) / side);
+  const std::int64_t width = plan.columns * (plan.width * times + kGap) + kGap;
+  const std::int64_t height = plan.rows * (plan.height * times + kGap + kCaptionSpace) + kGap;
+  if (std::max(width, height) <= kLargestSide) return;
+  throw ConfigError("--grid",
+                    "would be too large to look at (got about " + std::to_string(width) + "x" + std::to_string(height) +
+                        " px; allowed: up to " + std::to_string(kLargestSide) + " px a side)",
+                    "draw fewer prompts or images at once, or leave --grid out");
+}
 
 Image make_sheet(const std::vector<Image>& photos, std::vector<SheetRow> rows) {
   std::int64_t width = 1, height = 1;

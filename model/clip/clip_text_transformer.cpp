@@ -60,12 +60,21 @@ ClipTextTransformerImpl::ClipTextTransformerImpl(const ClipTextConfig& config)
   register_module("final_layer_norm", final_layer_norm_);
 }
 
+torch::Tensor ClipTextTransformerImpl::embed(const torch::Tensor& ids) {
+  if (!learned_vectors_.defined()) return token_embedding_(ids);
+  const int64_t known = token_embedding_->weight.size(0);
+  const torch::Tensor of_vocabulary = token_embedding_(ids.clamp_max(known - 1));
+  const torch::Tensor learned =
+      torch::embedding(learned_vectors_.to(of_vocabulary.options().requires_grad(false)), (ids - known).clamp_min(0));
+  return torch::where(ids.ge(known).unsqueeze(-1), learned, of_vocabulary);
+}
+
 std::vector<torch::Tensor> ClipTextTransformerImpl::forward(const torch::Tensor& ids) {
   check_shape(ids, {-1, -1}, "input_ids");
   TORCH_CHECK(ids.size(1) <= max_positions_, "input_ids: ", ids.size(1), " tokens; the model has positions for ",
               max_positions_);
   const torch::Tensor positions = torch::arange(ids.size(1), ids.options());
-  std::vector<torch::Tensor> states = {token_embedding_(ids) + position_embedding_(positions)};
+  std::vector<torch::Tensor> states = {embed(ids) + position_embedding_(positions)};
   for (ClipEncoderLayer& layer : *layers_) {
     if (recompute_) {
       states.push_back(recompute([layer](const std::vector<torch::Tensor>& inputs) mutable { return layer(inputs[0]); },

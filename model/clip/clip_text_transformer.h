@@ -49,9 +49,14 @@ class ClipTextTransformerImpl : public torch::nn::Module {
   std::vector<torch::Tensor> forward(const torch::Tensor& ids);  // int64 [B, L]
   torch::Tensor final_norm(const torch::Tensor& hidden_states) { return final_layer_norm_(hidden_states); }
   void set_gradient_checkpointing(bool on) { recompute_ = on; }
+  void set_learned_vectors(const torch::Tensor& vectors) { learned_vectors_ = vectors; }
+  const torch::Tensor& learned_vectors() const { return learned_vectors_; }
 
  private:
+  torch::Tensor embed(const torch::Tensor& ids);
+
   bool recompute_ = false;
+  torch::Tensor learned_vectors_;  // [N, D] of the ids behind the vocabulary, or undefined
   int64_t max_positions_;
   Embedding token_embedding_ = nullptr, position_embedding_ = nullptr;
   std::unique_ptr<ModuleList<ClipEncoderLayer>> layers_;

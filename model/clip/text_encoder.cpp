@@ -22,8 +22,10 @@ TextOutput CLIPTextModelImpl::forward(const torch::Tensor& ids) {
   const torch::Tensor rows_of_ids = ids.to(parameters().front().device());
   output.hidden_states = text_model_(rows_of_ids);
   output.last_hidden_state = text_model_->final_norm(output.hidden_states.back());
+  // Learned tokens have ids behind the vocabulary's, and are no end.
+  const torch::Tensor of_vocabulary = rows_of_ids.masked_fill(rows_of_ids.ge(config_.vocab_size), 0);
   const torch::Tensor end = config_.eos_token_id == kOldEosTokenId
-                                ? rows_of_ids.argmax(1)
+                                ? of_vocabulary.argmax(1)
                                 : (rows_of_ids == config_.eos_token_id).to(torch::kInt32).argmax(1);
   const torch::Tensor rows = torch::arange(ids.size(0), end.options());
   output.pooled = output.last_hidden_state.index({rows, end});

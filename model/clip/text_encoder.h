@@ -27,7 +27,14 @@ class CLIPTextModelImpl : public torch::nn::Module {
 
   TextOutput forward(const torch::Tensor& ids);  // int64 [B, L], L <= max_position_embeddings
 
+  // The norm that last_hidden_state went through, for the state of an earlier layer. [B, L, D] -> same
+  torch::Tensor final_norm(const torch::Tensor& hidden_states) { return text_model_->final_norm(hidden_states); }
+
   const ClipTextConfig& config() const { return config_; }
+  // Vectors [N, D] of the ids vocab_size, vocab_size + 1, ... that a textual inversion learnt; undefined: none. They
+  // are no parameters: never trained, never saved.
+  void set_learned_vectors(const torch::Tensor& vectors) { text_model_->set_learned_vectors(vectors); }
+  const torch::Tensor& learned_vectors() const { return text_model_->learned_vectors(); }
   // Throws activations of the layers away and computes them again in backward: less memory, one more forward.
   void set_gradient_checkpointing(bool on);
 

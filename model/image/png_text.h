@@ -8,8 +8,9 @@
 
 namespace sdtune::model {
 
-// The value of the first tEXt chunk with this key before the pixels; nothing when there is none, or the bytes are no
-// PNG. Reads the structure alone: never throws for damaged files, which read_image refuses.
+// The value, in UTF-8, of the first tEXt chunk or uncompressed iTXt chunk with this key before the pixels; nothing when
+// there is none, or the bytes are no PNG. Reads the structure alone: never throws for damaged files, which read_image
+// refuses.
 std::optional<std::string> find_png_text(std::string_view bytes, std::string_view key);
 
 // Whether sdtune rendered or drew the picture of this file: a PNG whose text `Software` begins with "sdtune". Other

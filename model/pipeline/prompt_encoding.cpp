@@ -1,6 +1,9 @@
 #include "model/pipeline/prompt_encoding.h"
 
+#include <algorithm>
+
 #include "model/base/clip_tokenizer.h"
+#include "model/base/error.h"
 
 namespace sdtune::model {
 namespace {
@@ -12,9 +15,21 @@ torch::Tensor token_ids(const ClipTokenizer& tokenizer, const std::vector<std::s
   return torch::stack(rows).to(device);
 }
 
-// The states before the last layer, which SDXL was trained on.
-const torch::Tensor& penultimate(const TextOutput& output) {
-  return output.hidden_states.at(output.hidden_states.size() - 2);
+// SDXL was trained on the states before the last layer.
+constexpr std::int64_t kPenultimate = 1;
+
+void check_clip_skip(ModelBundle& bundle, std::int64_t clip_skip) {
+  std::int64_t most = bundle.text_encoder->config().num_hidden_layers;
+  if (bundle.is_xl()) most = std::min(most, bundle.text_encoder_2->config().num_hidden_layers) - kPenultimate;
+  if (clip_skip < 0 || clip_skip > most) {
+    throw ConfigError("clip_skip", "the text encoder has not so many layers (got " + std::to_string(clip_skip) +
+                                       "; allowed: 0.." + std::to_string(most) + ")");
+  }
+}
+
+// The output of the layer that stands `skipped` before the last one.
+const torch::Tensor& layer_output(const TextOutput& output, std::int64_t skipped) {
+  return output.hidden_states.at(output.hidden_states.size() - 1 - static_cast<std::size_t>(skipped));
 }
 
 }  // namespace
@@ -28,11 +43,16 @@ PromptIds tokenize_prompts(const ModelBundle& bundle, const std::vector<std::str
   return out;
 }
 
-PromptEmbeds encode_prompts(ModelBundle& bundle, const PromptIds& ids) {
+PromptEmbeds encode_prompts(ModelBundle& bundle, const PromptIds& ids, std::int64_t clip_skip) {
+  check_clip_skip(bundle, clip_skip);
   const TextOutput first = bundle.text_encoder->forward(ids.ids);
-  if (!bundle.is_xl()) return {first.last_hidden_state, torch::Tensor()};
+  if (!bundle.is_xl()) {
+    if (clip_skip == 0) return {first.last_hidden_state, torch::Tensor()};
+    return {bundle.text_encoder->final_norm(layer_output(first, clip_skip)), torch::Tensor()};
+  }
   const TextOutput second = bundle.text_encoder_2->forward(ids.ids_2);
-  return {torch::cat({penultimate(first), penultimate(second)}, -1), second.pooled};
+  const std::int64_t skipped = kPenultimate + clip_skip;
+  return {torch::cat({layer_output(first, skipped), layer_output(second, skipped)}, -1), second.pooled};
 }
 
 }  // namespace sdtune::model

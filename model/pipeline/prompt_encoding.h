@@ -3,6 +3,7 @@
 
 #include <torch/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ struct PromptIds {
 };
 
 struct PromptEmbeds {
-  torch::Tensor context;  // [B, 77, D]
+  torch::Tensor context;  // [B, 77, D], or several chunks behind each other: [B, chunks x 77, D]
   torch::Tensor pooled;   // [B, P] (SDXL: of text_encoder_2), else undefined
 };
 
@@ -25,7 +26,9 @@ struct PromptEmbeds {
 PromptIds tokenize_prompts(const ModelBundle& bundle, const std::vector<std::string>& prompts);
 
 // SD: the encoder's last hidden state. SDXL: the penultimate hidden states of both encoders side by side, and the
-// pooled output of the second. Gradients flow, unless the caller guards against them.
-PromptEmbeds encode_prompts(ModelBundle& bundle, const PromptIds& ids);
+// pooled output of the second. `clip_skip` layers more are left out at the end; SD's final norm then follows the last
+// one that is left, SDXL has none. Gradients flow, unless the caller guards against them. Throws ConfigError naming
+// "clip_skip" where not so many layers are there.
+PromptEmbeds encode_prompts(ModelBundle& bundle, const PromptIds& ids, std::int64_t clip_skip = 0);
 
 }  // namespace sdtune::model

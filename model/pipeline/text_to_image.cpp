@@ -3,10 +3,11 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/base/error.h"
 #include "model/pipeline/guidance.h"
-#include "model/pipeline/prompt_encoding.h"
+#include "model/pipeline/start_image.h"
 
 namespace sdtune::model {
 namespace {
@@ -20,10 +21,31 @@ std::string text(std::int64_t number) {
   return std::to_string(number);
 }
 
-Size picture_size(const ModelBundle& bundle, const SampleRequest& request) {
+// The size that is drawn where none is asked for: the image's, or the UNet's own.
+Size usual_size(const ModelBundle& bundle, const torch::Tensor& image) {
   const std::int64_t factor = bundle.vae_factor();
   const std::int64_t usual = bundle.unet->config().sample_size * factor;
-  const Size size{request.height > 0 ? request.height : usual, request.width > 0 ? request.width : usual};
+  if (!image.defined()) return {usual, usual};
+  const VaeConfig& config = bundle.vae->config();
+  const bool is_latent = image.dim() == 4 && image.size(1) == config.latent_channels;
+  if (image.dim() != 4 || (!is_latent && image.size(1) != config.in_channels)) {
+    throw ConfigError("image", "has another shape than a batch of pictures (allowed: [1 or B, " +
+                                   text(config.in_channels) + ", H, W], or latents [1 or B, " +
+                                   text(config.latent_channels) + ", h, w])");
+  }
+  const std::int64_t scale = is_latent ? factor : 1;
+  return {image.size(2) * scale, image.size(3) * scale};
+}
+
+Size picture_size(const ModelBundle& bundle, const SampleRequest& request) {
+  const std::int64_t factor = bundle.vae_factor();
+  const Size usual = usual_size(bundle, request.image);
+  const Size size{request.height > 0 ? request.height : usual.height, request.width > 0 ? request.width : usual.width};
+  if (request.image.defined() && (size.height != usual.height || size.width != usual.width)) {
+    throw ConfigError("image", "is not of the height and width that are asked for (got " + text(usual.width) + "x" +
+                                   text(usual.height) + "; allowed: " + text(size.width) + "x" + text(size.height) +
+                                   ")");
+  }
   for (const auto& [key, value] : {std::pair("height", size.height), std::pair("width", size.width)}) {
     if (value <= 0 || value % factor != 0) {
       throw ConfigError(key,
@@ -46,38 +68,19 @@ GeneratorNoise noise_of(const SampleRequest& request) {
   return GeneratorNoise(std::move(generators));
 }
 
-// A batch of equal prompts is encoded once.
-PromptEmbeds encode_batch(ModelBundle& bundle, const std::vector<std::string>& prompts) {
-  const auto count = static_cast<std::int64_t>(prompts.size());
-  const bool equal = std::all_of(prompts.begin(), prompts.end(), [&](const auto& p) { return p == prompts.front(); });
-  PromptEmbeds embeds =
-      encode_prompts(bundle, tokenize_prompts(bundle, equal ? std::vector{prompts.front()} : prompts));
-  if (!equal) return embeds;
-  embeds.context = embeds.context.expand({count, -1, -1});
-  if (embeds.pooled.defined()) embeds.pooled = embeds.pooled.expand({count, -1});
-  return embeds;
-}
-
 // What the UNet is told at every step; with guidance, for the unconditional half of the batch first.
 struct Conditions {
   torch::Tensor context;
   AddedConditions added;
 };
 
-PromptEmbeds unconditional_embeds(ModelBundle& bundle, const SampleRequest& request, const PromptEmbeds& conditional) {
-  if (bundle.is_xl() && !request.negative_prompt && bundle.force_zeros_for_empty_prompt) {
-    return {torch::zeros_like(conditional.context), torch::zeros_like(conditional.pooled)};
-  }
-  const std::vector<std::string> prompts(request.prompts.size(), request.negative_prompt.value_or(""));
-  return encode_batch(bundle, prompts);
-}
-
 Conditions make_conditions(ModelBundle& bundle, const SampleRequest& request, const Size& size, bool guided) {
-  PromptEmbeds embeds = encode_batch(bundle, request.prompts);
+  const GuidedTexts texts =
+      encode_texts(bundle, request.prompts, request.negative_prompt, request.prompt_rules, guided);
+  PromptEmbeds embeds = texts.conditional;
   if (guided) {
-    const PromptEmbeds negative = unconditional_embeds(bundle, request, embeds);
-    embeds.context = torch::cat({negative.context, embeds.context});
-    if (embeds.pooled.defined()) embeds.pooled = torch::cat({negative.pooled, embeds.pooled});
+    embeds.context = torch::cat({texts.unconditional.context, embeds.context});
+    if (embeds.pooled.defined()) embeds.pooled = torch::cat({texts.unconditional.pooled, embeds.pooled});
   }
   Conditions out;
   out.context = embeds.context.to(bundle.device(), bundle.dtype());
@@ -106,11 +109,27 @@ torch::Tensor start_latents(const ModelBundle& bundle, const SampleRequest& requ
   return request.latents.to(bundle.device(), bundle.dtype());
 }
 
-}  // namespace
+// The latents that a run begins with, and the place among the scheduler's timesteps.
+struct Start {
+  torch::Tensor latents;
+  std::int64_t first_timestep;
+};
 
-torch::Tensor draw_latents(ModelBundle& bundle, Scheduler& scheduler, const SampleRequest& request) {
-  const at::NoGradGuard no_grad;
-  if (request.prompts.empty()) throw ConfigError("prompt", "is missing");
+Start start_of_run(ModelBundle& bundle, const Scheduler& scheduler, const SampleRequest& request, const Size& size,
+                   NoiseSource& noise) {
+  if (!request.image.defined()) {
+    return {start_latents(bundle, request, size, noise) * scheduler.init_noise_sigma(), 0};
+  }
+  const auto batch = static_cast<std::int64_t>(request.prompts.size());
+  const std::int64_t steps = request.timesteps.empty() ? request.steps : std::ssize(request.timesteps);
+  const std::int64_t first = skipped_timesteps(scheduler, steps, request.strength);
+  const bool draws_each = std::max(request.generators.size(), request.seeds.size()) > 1;
+  const torch::Tensor image = image_latents(bundle, request.image, batch, noise, draws_each);
+  const torch::Tensor drawn = noise.draw(image.sizes(), bundle.dtype(), bundle.device());
+  return {scheduler.add_noise(image, drawn, scheduler.timesteps().narrow(0, first, 1).expand({batch})), first};
+}
+
+torch::Tensor run_pass(ModelBundle& bundle, Scheduler& scheduler, const SampleRequest& request) {
   const Size size = picture_size(bundle, request);
   const bool guided = request.guidance_scale > 1;
   GeneratorNoise noise = noise_of(request);
@@ -120,9 +139,11 @@ torch::Tensor draw_latents(ModelBundle& bundle, Scheduler& scheduler, const Samp
     scheduler.set_timesteps(request.timesteps);
   }
   const Conditions conditions = make_conditions(bundle, request, size, guided);
-  torch::Tensor latents = start_latents(bundle, request, size, noise) * scheduler.init_noise_sigma();
+  const Start start = start_of_run(bundle, scheduler, request, size, noise);
+  torch::Tensor latents = start.latents;
 
-  const torch::Tensor timesteps = scheduler.timesteps();
+  const torch::Tensor all = scheduler.timesteps();
+  const torch::Tensor timesteps = all.narrow(0, start.first_timestep, all.size(0) - start.first_timestep);
   for (std::int64_t i = 0; i < timesteps.size(0); ++i) {
     if (request.stop != nullptr && request.stop->load()) return torch::Tensor();
     const double t = timesteps[i].item<double>();
@@ -136,20 +157,58 @@ torch::Tensor draw_latents(ModelBundle& bundle, Scheduler& scheduler, const Samp
   return latents;
 }
 
+// Before minutes of drawing, so that nothing is drawn for an error.
+void check_request(const Scheduler& scheduler, const SampleRequest& request) {
+  if (request.prompts.empty()) throw ConfigError("prompt", "is missing");
+  if (request.image.defined() && request.latents.defined()) {
+    throw ConfigError("latents", "do not go with image", "leave one out");
+  }
+  const HiresOptions& hires = request.hires;
+  if (!(hires.scale >= 1)) {
+    throw ConfigError("hires_scale", "is out of range (got " + std::to_string(hires.scale) + "; allowed: >= 1)");
+  }
+  if (hires.scale == 1) return;
+  if (hires.steps > 0 && !request.timesteps.empty()) {
+    throw ConfigError("hires_steps", "does not go with given timesteps, which the second pass runs over, too",
+                      "leave hires_steps out, or take a sampler whose steps are not given");
+  }
+  skipped_timesteps(scheduler, hires.steps > 0 ? hires.steps : request.steps, hires.strength);
+}
+
+// The second pass: image to image from the first one's latents, enlarged, with the same seeds.
+SampleRequest second_pass(const ModelBundle& bundle, const SampleRequest& request, const torch::Tensor& latents) {
+  const auto cells = [&](std::int64_t length) {
+    return std::llround(static_cast<double>(length) * request.hires.scale);
+  };
+  SampleRequest next = request;
+  next.hires = {};
+  next.latents = torch::Tensor();
+  next.image = resized_latents(latents, cells(latents.size(2)), cells(latents.size(3)));
+  next.height = next.image.size(2) * bundle.vae_factor();
+  next.width = next.image.size(3) * bundle.vae_factor();
+  next.strength = request.hires.strength;
+  if (request.hires.steps > 0) next.steps = request.hires.steps;
+  return next;
+}
+
+}  // namespace
+
+torch::Tensor draw_latents(ModelBundle& bundle, Scheduler& scheduler, const SampleRequest& request) {
+  const at::NoGradGuard no_grad;
+  check_request(scheduler, request);
+  const torch::Tensor latents = run_pass(bundle, scheduler, request);
+  if (!latents.defined() || request.hires.scale == 1) return latents;
+  return run_pass(bundle, scheduler, second_pass(bundle, request, latents));
+}
+
 torch::Tensor decode_latents(ModelBundle& bundle, const torch::Tensor& latents) {
   const at::NoGradGuard no_grad;
   const VaeConfig& config = bundle.vae->config();
-  if (config.force_upcast && bundle.vae->parameters().front().scalar_type() == torch::kFloat16) {
-    bundle.vae->to(torch::kFloat32);
-  }
+  prepare_vae(bundle);
   const torch::Tensor weight = bundle.vae->parameters().front();
   const torch::Tensor scaled =
       latents.to(weight.device(), weight.scalar_type()) / config.scaling_factor + config.shift_factor.value_or(0.0);
-  std::vector<torch::Tensor> pictures;
-  for (const torch::Tensor& one : scaled.split(1)) {
-    pictures.push_back((bundle.vae->decode(one).to(torch::kFloat32) * 0.5 + 0.5).clamp(0, 1));
-  }
-  return torch::cat(pictures);
+  return (bundle.vae->decode(scaled).to(torch::kFloat32) * 0.5 + 0.5).clamp(0, 1);
 }
 
 }  // namespace sdtune::model

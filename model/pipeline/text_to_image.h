@@ -1,5 +1,5 @@
-// Prompt to latents to picture: what diffusers' StableDiffusionPipeline and StableDiffusionXLPipeline do, with the same
-// numbers for the same seed.
+// Prompt to latents to picture: what diffusers' StableDiffusionPipeline, StableDiffusionXLPipeline and their Img2Img
+// variants do, with the same numbers for the same seed.
 #pragma once
 
 #include <torch/types.h>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "model/pipeline/bundle.h"
+#include "model/pipeline/text_conditions.h"
 #include "model/schedule/scheduler.h"
 
 namespace sdtune::model {
@@ -26,9 +27,17 @@ struct SampleProgress {
   const torch::Tensor& latents;  // [B, C, h, w]
 };
 
+// A second pass over the picture enlarged: A1111's "hires. fix" with its latent upscaler.
+struct HiresOptions {
+  double scale = 1.0;      // of width and height, rounded to whole latent cells; 1 = no second pass
+  std::int64_t steps = 0;  // as SampleRequest::steps; 0 = the same
+  double strength = 0.7;   // as SampleRequest::strength
+};
+
 struct SampleRequest {
   std::vector<std::string> prompts;            // a picture each; repeat a prompt for more pictures of it
   std::optional<std::string> negative_prompt;  // absent and "" differ for SDXL with force_zeros_for_empty_prompt
+  PromptRules prompt_rules;                    // of both texts
   std::int64_t steps = 50;                     // inference steps
   std::vector<std::int64_t> timesteps;         // run over these instead, see Scheduler::set_timesteps; empty = steps
   std::int64_t height = 0;                     // px, a multiple of the VAE's factor; 0 = the UNet's sample_size
@@ -39,6 +48,9 @@ struct SampleRequest {
   std::vector<std::uint64_t> seeds = {0};      // one: a generator for the whole batch; or one for each picture
   std::vector<at::Generator> generators;       // instead of seeds: CPU generators, which keep their state
   torch::Tensor latents;                       // [B, C, h, w]: start from these instead of drawing; undefined = draw
+  torch::Tensor image;  // image to image: [1 or B, 3, H, W] in [-1, 1], or latents [1 or B, C, h, w]; undefined = none
+  double strength = 0.8;  // of image to image: the last int(steps x strength) steps are run; 0 < strength <= 1
+  HiresOptions hires;
   std::optional<std::array<std::int64_t, 2>>
       original_size;  // SDXL micro-conditioning: height, width; absent = the size
   std::array<std::int64_t, 2> crops_coords_top_left = {0, 0};  // SDXL: top, left
@@ -54,8 +66,8 @@ std::unique_ptr<Scheduler> make_sampler(const ModelBundle& bundle, const std::st
 // option for a size, count or seed list that does not fit.
 torch::Tensor draw_latents(ModelBundle& bundle, Scheduler& scheduler, const SampleRequest& request);
 
-// Latents [B, C, h, w] to pictures [B, 3, H, W] in [0, 1], float32, CPU or the VAE's device. Decodes one picture at a
-// time in float32 where the VAE asks for it (force_upcast).
+// Latents [B, C, h, w] to pictures [B, 3, H, W] in [0, 1], float32, CPU or the VAE's device. In float32 where the VAE
+// asks for it (force_upcast); see AutoencoderKL's set_slicing and set_tiling.
 torch::Tensor decode_latents(ModelBundle& bundle, const torch::Tensor& latents);
 
 }  // namespace sdtune::model

@@ -1,7 +1,12 @@
 #include "model/vae/autoencoder_kl.h"
 
+#include <ATen/core/grad_mode.h>
+
+#include <vector>
+
 #include "model/core/check.h"
 #include "model/core/device.h"
+#include "model/vae/vae_tiling.h"
 
 namespace sdtune::model {
 namespace {
@@ -37,17 +42,37 @@ Moments AutoencoderKLImpl::encode(const torch::Tensor& image) {
   const int64_t factor = config_.downscale();
   TORCH_CHECK(image.size(2) % factor == 0 && image.size(3) % factor == 0,
               "image: height and width must be multiples of ", factor, ", got ", image.sizes());
-  torch::Tensor moments = encoder_(ready(image, parameters().front()));
-  if (quant_conv_) moments = quant_conv_(moments);
+  const TileSizes sizes{config_.sample_size, config_.sample_size / factor};
+  const torch::Tensor x = ready(image, parameters().front());
+  const torch::Tensor moments = tiling_ && needs_tiles(x, sizes)
+                                    ? run_in_tiles(x, sizes, [this](const auto& tile) { return encode_tile(tile); })
+                                    : encode_tile(x);
   const auto halves = moments.chunk(2, 1);
   return Moments{.mean = halves[0], .logvar = halves[1].clamp(kMinLogvar, kMaxLogvar)};
 }
 
 torch::Tensor AutoencoderKLImpl::decode(const torch::Tensor& latents) {
   check_shape(latents, {-1, config_.latent_channels, -1, -1}, "latents");
-  torch::Tensor x = ready(latents, parameters().front());
-  if (post_quant_conv_) x = post_quant_conv_(x);
-  return decoder_(x);
+  const torch::Tensor x = ready(latents, parameters().front());
+  if (!slicing_ || x.size(0) <= 1 || torch::GradMode::is_enabled()) return decode_batch(x);
+  std::vector<torch::Tensor> pictures;
+  for (const torch::Tensor& one : x.split(1)) pictures.push_back(decode_batch(one));
+  return torch::cat(pictures);
+}
+
+torch::Tensor AutoencoderKLImpl::decode_batch(const torch::Tensor& latents) {
+  const TileSizes sizes{config_.sample_size / config_.downscale(), config_.sample_size};
+  if (!tiling_ || !needs_tiles(latents, sizes)) return decode_tile(latents);
+  return run_in_tiles(latents, sizes, [this](const auto& tile) { return decode_tile(tile); });
+}
+
+torch::Tensor AutoencoderKLImpl::encode_tile(const torch::Tensor& image) {
+  const torch::Tensor moments = encoder_(image);
+  return quant_conv_ ? quant_conv_(moments) : moments;
+}
+
+torch::Tensor AutoencoderKLImpl::decode_tile(const torch::Tensor& latents) {
+  return decoder_(post_quant_conv_ ? post_quant_conv_(latents) : latents);
 }
 
 }  // namespace sdtune::model

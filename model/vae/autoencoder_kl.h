@@ -27,13 +27,26 @@ class AutoencoderKLImpl : public torch::nn::Module {
   torch::Tensor decode(
       const torch::Tensor& latents);  // [B, latent_channels, h, w] -> [B, 3, h * f, w * f], about [-1, 1]
 
+  // Pictures larger than config().sample_size go tile by tile, see vae_tiling.h: less memory, other numbers. Off at
+  // first. Not for training: a tile's gradient ends at its edge.
+  void set_tiling(bool on) { tiling_ = on; }
+  // A batch is decoded one picture at a time, unless gradients are asked for: less memory, the same numbers. On at
+  // first.
+  void set_slicing(bool on) { slicing_ = on; }
+
   const VaeConfig& config() const { return config_; }
 
  private:
+  torch::Tensor encode_tile(const torch::Tensor& image);
+  torch::Tensor decode_tile(const torch::Tensor& latents);
+  torch::Tensor decode_batch(const torch::Tensor& latents);
+
   VaeConfig config_;
   VaeEncoder encoder_;
   VaeDecoder decoder_;
   Conv2d quant_conv_ = nullptr, post_quant_conv_ = nullptr;
+  bool tiling_ = false;
+  bool slicing_ = true;
 };
 TORCH_MODULE(AutoencoderKL);
 

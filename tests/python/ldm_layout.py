@@ -12,7 +12,7 @@ from math import prod
 from pathlib import Path
 
 import torch
-from diffusers import StableDiffusionPipeline, StableDiffusionXLPipeline
+from diffusers import AutoencoderKL, StableDiffusionPipeline, StableDiffusionXLPipeline
 from safetensors.torch import save_file
 
 Tensors = dict[str, torch.Tensor]
@@ -63,6 +63,16 @@ def vae_name(name: str, levels: int) -> str:
     return name.replace("conv_shortcut", "nin_shortcut").replace("conv_norm_out", "norm_out")
 
 
+def ldm_vae(vae: AutoencoderKL) -> Tensors:
+    """Its attention as convolutions."""
+    out: Tensors = {}
+    for name, tensor in vae.state_dict().items():
+        name = vae_name(name, len(vae.config.block_out_channels))
+        one_by_one = ".attn_1." in name and tensor.ndim == 2
+        out[name] = tensor[:, :, None, None] if one_by_one else tensor
+    return out
+
+
 def open_clip(state: Tensors) -> Tensors:
     """OpenCLIP's text tower: stacked projections, transposed text_projection."""
     out: Tensors = {}
@@ -100,10 +110,7 @@ def ldm_tensors(pipe: StableDiffusionPipeline | StableDiffusionXLPipeline, famil
     attends = [kind.startswith("CrossAttn") for kind in config.up_block_types]
     out = {f"model.diffusion_model.{unet_name(name, config.layers_per_block, attends)}": tensor
            for name, tensor in pipe.unet.state_dict().items()}
-    for name, tensor in pipe.vae.state_dict().items():
-        name = vae_name(name, len(pipe.vae.config.block_out_channels))
-        one_by_one = ".attn_1." in name and tensor.ndim == 2
-        out[f"first_stage_model.{name}"] = tensor[:, :, None, None] if one_by_one else tensor
+    out |= {f"first_stage_model.{name}": tensor for name, tensor in ldm_vae(pipe.vae).items()}
     text = pipe.text_encoder.state_dict()
     if family == "sd1":
         out |= {f"cond_stage_model.transformer.{name}": tensor for name, tensor in clip(text).items()}

@@ -13,6 +13,7 @@ std::vector<Image> draw_pictures(model::ModelBundle& bundle, const PictureSettin
   model::SampleRequest request;
   request.prompts.assign(seeds.size(), settings.prompt);
   request.negative_prompt = settings.negative_prompt;
+  request.prompt_rules.syntax = settings.syntax;
   request.steps = settings.steps;
   request.height = settings.resolution;
   request.width = settings.resolution;

@@ -9,6 +9,7 @@
 #include "model/base/image.h"
 #include "model/base/json.h"
 #include "model/pipeline/bundle.h"
+#include "model/pipeline/prompt_syntax.h"
 #include "train/run/train.h"
 
 namespace sdtune::train {
@@ -19,6 +20,7 @@ struct PictureSettings {
   std::int64_t steps = 25;
   double guidance_scale = 7.5;
   std::int64_t resolution = 512;  // px
+  model::PromptSyntax syntax = model::PromptSyntax::kPlain;
 };
 
 // One picture a seed, each with a generator of its own, so a picture does not depend on its neighbours. Leaves the

@@ -22,6 +22,7 @@ PictureSettings validation_settings(const TrainConfig& config) {
   settings.steps = options.validation_inference_steps;
   settings.guidance_scale = options.validation_guidance_scale;
   settings.resolution = *config.data.resolution;
+  settings.syntax = model::PromptSyntax::kWeighted;  // as `sample` and the web interfaces will draw it
   return settings;
 }
 

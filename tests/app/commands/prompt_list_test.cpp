@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
+#include <vector>
 
 #include "model/base/error.h"
 #include "tests/support/scratch_folder.h"
@@ -13,6 +15,12 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+
+std::vector<std::string> read_prompts(const std::string& file) {
+  std::vector<std::string> texts;
+  for (const PromptLine& line : read_prompt_lines(file)) texts.push_back(line.text);
+  return texts;
+}
 
 std::string refusal(const std::string& file) {
   try {
@@ -29,6 +37,8 @@ TEST(PromptList, ReadsYamlAndText) {
   EXPECT_THAT(read_prompts(yaml), ElementsAre("a photo of {trigger}", "one: two"));
   const auto text = scratch.write("a.txt", "# comment\na cat, sitting\r\n\n - b \n");
   EXPECT_THAT(read_prompts(text), ElementsAre("a cat, sitting", " - b"));
+  EXPECT_THAT(read_prompt_lines(text)[1].where, testing::EndsWith("a.txt:4"));
+  EXPECT_THAT(read_prompt_lines(yaml)[0].where, testing::EndsWith("a.yaml:2"));
 }
 
 TEST(PromptList, NamesWhatIsWrong) {

@@ -1,0 +1,25 @@
+// A large picture tile by tile, as diffusers' AutoencoderKL.enable_tiling does it: the memory is that of one tile, and
+// neighbours are blended over a quarter of it.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <functional>
+
+namespace sdtune::model {
+
+struct TileSizes {
+  std::int64_t input;   // side of a tile that the network is given
+  std::int64_t output;  // side of what it makes of it
+};
+
+// Whether a picture (or its latents) [B, C, H, W] is larger than a tile.
+bool needs_tiles(const torch::Tensor& x, const TileSizes& sizes);
+
+// `run` over the tiles of x [B, C, H, W], blended. Each tile is made with its own group norms and attention, so the
+// result is near that of the whole, not equal to it.
+torch::Tensor run_in_tiles(const torch::Tensor& x, const TileSizes& sizes,
+                           const std::function<torch::Tensor(const torch::Tensor&)>& run);
+
+}  // namespace sdtune::model

@@ -1,0 +1,81 @@
+#include "python/src/init_image.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/base/error.h"
+#include "python/src/array_caster.h"
+
+namespace py = pybind11;
+
+namespace sdtune::python {
+
+namespace {
+
+constexpr const char* kAllowed =
+    "allowed: a PIL picture, a list of them, an array [H, W, 3] or [B, H, W, 3] in [0, 1], or latents [B, C, h, w]";
+
+bool is_pil(const py::handle& object) {
+  return py::hasattr(object, "convert") && py::hasattr(object, "resize") && py::hasattr(object, "size");
+}
+
+// [H, W, 3], 0..255
+torch::Tensor pixels_of(const py::object& picture, std::int64_t factor, std::int64_t height, std::int64_t width) {
+  py::object rgb = picture.attr("convert")("RGB");
+  const auto own = rgb.attr("size").cast<std::pair<std::int64_t, std::int64_t>>();  // width, height
+  const std::pair<std::int64_t, std::int64_t> wanted{width > 0 ? width : own.first - own.first % factor,
+                                                     height > 0 ? height : own.second - own.second % factor};
+  if (wanted != own) {
+    const py::object lanczos = py::module_::import("PIL.Image").attr("Resampling").attr("LANCZOS");
+    rgb = rgb.attr("resize")(py::make_tuple(wanted.first, wanted.second), py::arg("resample") = lanczos);
+  }
+  const std::optional<torch::Tensor> pixels = tensor_of(py::module_::import("numpy").attr("array")(rgb));
+  if (!pixels) throw ConfigError("image", "cannot be read as pixels");
+  return *pixels;
+}
+
+torch::Tensor pixels_of_all(const py::object& image, std::int64_t factor, std::int64_t height, std::int64_t width) {
+  if (is_pil(image)) return pixels_of(image, factor, height, width).unsqueeze(0);
+  std::vector<torch::Tensor> pictures;
+  for (const py::handle& one : image) {
+    pictures.push_back(pixels_of(py::reinterpret_borrow<py::object>(one), factor, height, width));
+    if (pictures.back().sizes() != pictures.front().sizes()) {
+      throw ConfigError("image", "the pictures differ in size", "give height and width to bring them to one");
+    }
+  }
+  return torch::stack(pictures);
+}
+
+bool is_list_of_pil(const py::object& image) {
+  return py::isinstance<py::list>(image) && py::len(image) > 0 && is_pil(py::list(image)[0]);
+}
+
+}  // namespace
+
+torch::Tensor read_init_image(const py::object& image, const model::ModelBundle& bundle, std::int64_t height,
+                              std::int64_t width) {
+  torch::Tensor pixels;
+  if (is_pil(image) || is_list_of_pil(image)) {
+    pixels = pixels_of_all(image, bundle.vae_factor(), height, width);
+  } else {
+    const std::optional<torch::Tensor> given = tensor_of(image);
+    if (!given) throw ConfigError("image", "got " + std::string(py::repr(image)).substr(0, 80) + " (" + kAllowed + ")");
+    pixels = given->dim() == 3 ? given->unsqueeze(0) : *given;
+  }
+  const std::int64_t channels = bundle.vae->config().in_channels;
+  if (pixels.dim() != 4 || (pixels.size(3) != channels && pixels.size(1) != bundle.vae->config().latent_channels)) {
+    throw ConfigError("image", std::string("has another shape (") + kAllowed + ")");
+  }
+  if (pixels.size(3) != channels) return pixels;
+  const bool is_bytes = pixels.scalar_type() == torch::kUInt8;
+  const torch::Tensor unit = is_bytes ? pixels.to(torch::kFloat32) / 255 : pixels.to(torch::kFloat32);
+  if (unit.min().item<float>() < 0 || unit.max().item<float>() > 1) {
+    throw ConfigError("image", "has values outside 0..1 (" + std::string(kAllowed) + ")");
+  }
+  return (unit * 2 - 1).permute({0, 3, 1, 2});
+}
+
+}  // namespace sdtune::python
