@@ -47,19 +47,20 @@ std::int64_t fit_by_refusal(Run& run) {
 
 std::int64_t fit_by_measure(Run& run) {
   const std::int64_t batch = run.data.plan->shape().batch_size;
-  const std::int64_t second = batch > 1 ? batch / next_smaller_micro_batch(batch, batch) : 1;  // the smallest above 1
+  const std::int64_t second =
+      batch > 1 ? batch / next_smaller_micro_batch(batch, batch) : 1;  // smallest divisor above 1
   const std::int64_t limit =
       resident_bytes() + static_cast<std::int64_t>(kShareOfFree * static_cast<double>(free_memory_bytes()));
   const PeakMeter one;
   probe(run, 1);
   const std::int64_t first = one.peak_bytes();
-  std::int64_t each = 0;
-  if (second > 1 && 2 * first < limit) {
+  std::int64_t found = 1;
+  if (second > 1 && 2 * first < limit) {  // the second trial itself must not be too much
     const PeakMeter several;
     probe(run, second);
-    each = std::max<std::int64_t>(0, several.peak_bytes() - first) / (second - 1);
+    const std::int64_t each = std::max<std::int64_t>(0, several.peak_bytes() - first) / (second - 1);
+    found = largest_micro_batch(batch, first, each, limit);
   }
-  std::int64_t found = second > 1 && each == 0 ? 1 : largest_micro_batch(batch, first, each, limit);
   for (const std::string& answer : run.group->gather_text(std::to_string(found))) {
     found = std::min<std::int64_t>(found, std::stoll(answer));
   }
