@@ -419,9 +419,16 @@ class TrainConfig:
     micro_batch: str
     gradient_checkpointing: bool
     train_text_encoder: bool
+    rank: int
+    lora_alpha: float | None
+    lora_dropout: float
+    lora_layers: list[str]
     images: str
     instance_prompt: str
+    concepts: list[str]
+    repeats: int
     use_captions: bool
+    trigger_word: str
     caption_dropout_rate: float
     on_bad_image: str
     resolution: int | None
@@ -429,6 +436,14 @@ class TrainConfig:
     random_flip: bool
     image_interpolation_mode: str
     cache_latents: bool
+    cache_dir: str
+    crop_style: str | None
+    face_model: str
+    enable_bucket: bool
+    min_bucket_reso: int | None
+    max_bucket_reso: int | None
+    bucket_reso_steps: int | None
+    bucket_no_upscale: bool
     with_prior_preservation: bool
     class_prompt: str
     class_data_dir: str
@@ -438,13 +453,20 @@ class TrainConfig:
     snr_gamma: float | None
     noise_offset: float
     input_perturbation: float
+    rescale_betas_zero_snr: bool
     min_timestep: int
     max_timestep: int | None
     loss_type: str
     huber_c: float
     huber_schedule: str
+    masked_loss: bool
+    unmasked_weight: float
+    normalize_masked_area_loss: bool
+    optimizer: str
+    use_8bit_adam: bool
     learning_rate: float
     text_encoder_lr: float | None
+    train_text_encoder_frac: float
     scale_lr: bool
     lr_scheduler: str
     lr_warmup_steps: int
@@ -455,7 +477,11 @@ class TrainConfig:
     adam_weight_decay: float
     adam_epsilon: float
     max_grad_norm: float
-    use_8bit_adam: bool
+    lion_beta1: float
+    lion_beta2: float
+    prodigy_beta3: float | None
+    prodigy_use_bias_correction: bool
+    prodigy_safeguard_warmup: bool
     use_ema: bool
     ema_decay: float
     offload_ema: bool

@@ -20,8 +20,8 @@
 #include "model/weights/safetensors_file.h"
 #include "model/weights/safetensors_writer.h"
 #include "train/dist/gradient_buckets.h"
-#include "train/optim/adamw.h"
 #include "train/optim/clip_grad.h"
+#include "train/optim/optimizer.h"
 
 namespace {
 
@@ -78,7 +78,7 @@ void run_parity(Probe& probe, const std::string& inputs, const std::string& outp
 struct Trainer {
   std::unique_ptr<train::ProcessGroup> group;
   std::unique_ptr<train::GradientBuckets> buckets;
-  std::unique_ptr<train::AdamW> optimizer;
+  std::unique_ptr<train::Optimizer> optimizer;
 };
 
 Trainer make_trainer(Probe& probe) {
@@ -99,7 +99,7 @@ Trainer make_trainer(Probe& probe) {
   trainer.group = train::connect_ranks(env, probe.device, train::DistOptions{}, "probe");
   trainer.buckets = std::make_unique<train::GradientBuckets>(named, *trainer.group, train::BucketOptions{});
   for (std::size_t i = 0; i < trained.size(); ++i) trained[i].gradient = trainer.buckets->gradient(i);
-  trainer.optimizer = std::make_unique<train::AdamW>(std::move(trained), train::OptimOptions{});
+  trainer.optimizer = train::make_optimizer(std::move(trained), train::OptimOptions{});
   return trainer;
 }
 

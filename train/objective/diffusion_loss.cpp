@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "train/objective/error_measure.h"
+#include "train/objective/masked_mean.h"
 #include "train/objective/weighting.h"
 
 namespace sdtune::train {
@@ -46,7 +47,9 @@ torch::Tensor DiffusionLoss::sample_losses(model::UNet2DConditionModel& unet, co
   const torch::Tensor difference = predicted.to(torch::kFloat32) - target.to(torch::kFloat32);
   const torch::Tensor widths =
       options_.loss_type == "l2" ? torch::Tensor() : huber_widths(options_, schedule_, draws.timesteps);
-  const torch::Tensor losses = element_errors(options_.loss_type, difference, widths).flatten(1).mean(1);  // [B]
+  const torch::Tensor errors = element_errors(options_.loss_type, difference, widths);  // [B, C, h, w]
+  const torch::Tensor losses =
+      batch.mask.defined() ? masked_mean(errors, batch.mask, options_) : errors.flatten(1).mean(1);  // [B]
   if (!options_.snr_gamma) return losses;
   return losses * min_snr_weights(prediction_, schedule_.snr(draws.timesteps), *options_.snr_gamma);
 }

@@ -20,6 +20,7 @@ struct DiffusionBatch {
   torch::Tensor context;               // [B, 77, D]
   model::AddedConditions added;        // SDXL
   std::vector<model::SampleKey> keys;  // B: which draws each sample gets
+  torch::Tensor mask = {};             // [B, 1, h, w] float32 in [0, 1]; undefined without masked_loss
 };
 
 // What is random about a batch.

@@ -52,6 +52,21 @@ void add_error_fields(ObjectiveOptions& options, FieldList& list) {
   list.push_back({std::move(schedule), &options.huber_schedule});
 }
 
+void add_mask_fields(ObjectiveOptions& options, FieldList& list) {
+  FieldInfo outside = field("unmasked_weight", "Least weight of a place outside of the mask.");
+  outside.min = 0;
+  outside.max = 1;
+  list.push_back(
+      {field("masked_loss",
+             "Weigh each photo's loss by its mask: NAME.mask.png beside it, white on the subject, or its alpha "
+             "channel."),
+       &options.masked_loss});
+  list.push_back({std::move(outside), &options.unmasked_weight});
+  list.push_back({field("normalize_masked_area_loss",
+                        "Divide by the mask's mean weight, so that a small subject is trained as fast as a large one."),
+                  &options.normalize_masked_area_loss});
+}
+
 }  // namespace
 
 FieldList ObjectiveOptions::fields() {
@@ -66,6 +81,7 @@ FieldList ObjectiveOptions::fields() {
   list.push_back({std::move(gamma), &snr_gamma});
   add_noise_fields(*this, list);
   add_error_fields(*this, list);
+  add_mask_fields(*this, list);
   return list;
 }
 

@@ -19,7 +19,10 @@ struct ObjectiveOptions {
   bool rescale_betas_zero_snr = false;
   std::int64_t min_timestep = 0;
   std::optional<std::int64_t> max_timestep;  // not itself drawn; unset: the base's num_train_timesteps
-  std::string loss_type = "l2";              // l2, huber, smooth_l1
+  bool masked_loss = false;
+  double unmasked_weight = 0.1;
+  bool normalize_masked_area_loss = false;
+  std::string loss_type = "l2";  // l2, huber, smooth_l1
   double huber_c = 0.1;
   std::string huber_schedule = "snr";  // constant, exponential, snr
 

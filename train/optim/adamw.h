@@ -19,7 +19,6 @@ class AdamW : public Optimizer {
 
   // exp_avg and exp_avg_sq of each parameter, float32 in the weight's memory format.
   NamedStates states() const override;
-  const std::vector<AdamWMemory>& memory() const { return memory_; }
 
  private:
   void update(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates) override;

@@ -23,7 +23,6 @@ class Optimizer {
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
-  Optimizer(Optimizer&&) = default;
 
   // One update. rates: [groups] float64; gradient_factor: scalar float32 that every gradient is multiplied by (clipping
   // and loss scale). Both on the device. A factor that is not finite leaves everything as it was: a skipped step. At a

@@ -92,7 +92,7 @@ StepEvent StepLog::event_of(const Pending& pending, const double* numbers) {
   }
   const double factor = run_.schedule.factor(static_cast<std::int64_t>(numbers[kUpdatesBefore]));
   event.lr = run_.base_rates[0] * factor;
-  if (run_.trains_text()) event.text_encoder_lr = run_.base_rates[1] * factor;
+  if (run_.trains_text()) event.text_encoder_lr = run_.trains_text_at(pending.step) ? run_.base_rates[1] * factor : 0.0;
   event.grad_norm = numbers[kGradNorm];
   if (run_.scaler->enabled()) event.loss_scale = numbers[kLossScale];
   event.skipped = !std::isfinite(numbers[kGradNorm]);

@@ -1,0 +1,90 @@
+#include "train/data/photo_masks.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/train/data/picture_folder.h"
+#include "train/data/photo_folder.h"
+
+namespace sdtune::train {
+namespace {
+
+constexpr std::int64_t kFactor = 2;
+
+// Stands for the VAE: the mean is the red channel at half size, without variance, so latents show the crop itself.
+model::Moments fake_encode(const torch::Tensor& images) {
+  const torch::Tensor mean = at::avg_pool2d(images.slice(1, 0, 1), kFactor);
+  return {mean, torch::full_like(mean, -std::numeric_limits<float>::infinity())};
+}
+
+Image grey_picture(std::int64_t width, std::int64_t height, std::uint32_t seed) {
+  Image image = test_picture(width, height, seed);
+  for (std::size_t i = 0; i < image.rgb.size(); i += 3) image.rgb[i + 1] = image.rgb[i + 2] = image.rgb[i];
+  return image;
+}
+
+class PhotoMasksTest : public PictureFolder {
+ protected:
+  // A photo whose mask is the photo itself, so that its latents are its mask.
+  void write_own_mask(const std::string& name, std::int64_t width, std::int64_t height, std::uint32_t seed) {
+    const std::string png = model::encode_png(grey_picture(width, height, seed));
+    write(name + ".png", png);
+    write(name + ".mask.png", png);
+  }
+  std::vector<Photo> photos() const { return scan_photos(folder_, "a photo", false).photos; }
+
+  const torch::NoGradGuard no_grad_;
+};
+
+TEST_F(PhotoMasksTest, FollowCropAndFlipOfTheirPhoto) {
+  write_own_mask("a", 19, 8, 1);
+  write_own_mask("b", 24, 16, 2);  // resized to 12 x 8
+  picture("c.png", 3, 8, 8);
+  const std::vector<Photo> found = photos();
+  ASSERT_EQ(found.size(), 3u);  // masks are no photos
+  for (const bool random : {false, true}) {
+    LatentOptions options;
+    options.crop.resolution = 8;
+    options.crop.random = random;
+    options.random_flip = true;
+    options.filter = model::Filter::kBilinear;
+    options.scaling_factor = 1;
+    LatentCache latents(options, fake_encode);
+    std::vector<PictureFile> files;
+    for (const Photo& photo : found) files.push_back({photo.path, {}});
+    latents.load(files, {files.back()});
+    const PhotoMasks masks(found, latents, kFactor);
+    std::vector<BatchSlot> slots;
+    for (std::uint64_t i = 0; i < 40; ++i) slots.push_back({i, i, false, static_cast<std::int64_t>(i % 2)});
+    const torch::Tensor expected = latents.latents(slots).add(1.0).div(2.0);
+    const torch::Tensor got = masks.of(slots);
+    EXPECT_EQ(got.sizes(), (std::vector<std::int64_t>{40, 1, 4, 4}));
+    EXPECT_TRUE(torch::allclose(got, expected, 1e-5, 1e-6)) << random;
+    EXPECT_FALSE(torch::allclose(got.flip(3), expected, 1e-2, 1e-2)) << "not mirrored must show";
+    EXPECT_TRUE(masks.of({{0, 0, false, 2}, {0, 0, true, 0}}).eq(1).all().item<bool>());
+    EXPECT_EQ(masks.without(), std::vector<std::string>{"c.png"});
+    EXPECT_EQ(masks.file_hashes().size(), 2u);
+  }
+}
+
+TEST_F(PhotoMasksTest, FaultsAreNamed) {
+  picture("a.png", 1, 8, 8);
+  std::vector<Problem> problems = mask_problems(photos());
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].where, "masked_loss");
+  picture("a.mask.png", 2, 8, 6);
+  problems = mask_problems(photos());
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_NE(problems[0].line().find("a.mask.png"), std::string::npos);
+  EXPECT_NE(problems[0].line().find("got 8 x 6 px; allowed: 8 x 8 px"), std::string::npos) << problems[0].line();
+  picture("a.mask.png", 2, 8, 8);
+  EXPECT_TRUE(mask_problems(photos()).empty());
+  write("a.mask.png", "no picture");
+  EXPECT_EQ(mask_problems(photos()).size(), 1u);
+}
+
+}  // namespace
+}  // namespace sdtune::train
