@@ -3,7 +3,8 @@
 if(NOT SKBUILD)
   return()
 endif()
-add_custom_target(wheel_parts DEPENDS _native sdtune $<TARGET_NAME_IF_EXISTS:sdtune_cuda>)
+add_custom_target(wheel_parts DEPENDS _native sdtune $<TARGET_NAME_IF_EXISTS:sdtune_cuda>
+                  $<TARGET_NAME_IF_EXISTS:sdtune-faces>)
 set(wheel_program "${SKBUILD_SCRIPTS_DIR}")
 set(wheel_share "${SKBUILD_DATA_DIR}/share/sdtune")
 install(TARGETS _native LIBRARY DESTINATION sdtune COMPONENT wheel EXCLUDE_FROM_ALL)
@@ -17,12 +18,18 @@ foreach(model portrait-64 portrait-judge)
             EXCLUDE_FROM_ALL)
   endif()
 endforeach()
+set(wheel_faces "")
+if(TARGET sdtune-faces)
+  install(TARGETS sdtune-faces RUNTIME DESTINATION "${wheel_program}" COMPONENT wheel EXCLUDE_FROM_ALL)
+  install(FILES ${SDTUNE_CASCADE_FILES} DESTINATION "${wheel_share}/haarcascades" COMPONENT wheel EXCLUDE_FROM_ALL)
+  set(wheel_faces "${wheel_program}/sdtune-faces")
+endif()
 if(TARGET sdtune_cuda)
   install(TARGETS sdtune_cuda LIBRARY DESTINATION sdtune/lib COMPONENT wheel EXCLUDE_FROM_ALL)
 endif()
-# The system libraries that both need go into the package.
+# The system libraries that they need go into the package.
 install(CODE "
   execute_process(COMMAND \"${Python_EXECUTABLE}\" \"${PROJECT_SOURCE_DIR}/scripts/bundle_libraries.py\"
-                          \"\${CMAKE_INSTALL_PREFIX}/sdtune\" \"${wheel_program}/sdtune\"
+                          \"\${CMAKE_INSTALL_PREFIX}/sdtune\" \"${wheel_program}/sdtune\" ${wheel_faces}
                   COMMAND_ERROR_IS_FATAL ANY)
 " COMPONENT wheel EXCLUDE_FROM_ALL)

@@ -6,6 +6,7 @@
 #include "app/cli/error_report.h"
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
+#include "app/commands/photo_advice.h"
 #include "app/commands/training_arguments.h"
 #include "app/ui/progress_bar.h"
 #include "model/base/json.h"
@@ -60,12 +61,14 @@ class CheckCommand : public Command {
     train::apply_settings(own_fields(), take_settings(arguments, own_fields()), unused, arguments.problems);
     options_.load(arguments);
     std::vector<Problem> problems = options_.loaded.problems;
-    const std::vector<Problem> more = train::find_problems(options_.loaded.config);
+    train::Diagnosis advice;
+    const std::vector<Problem> more = train::find_problems(options_.loaded.config, advice);
     problems.insert(problems.end(), more.begin(), more.end());
     if (json_) {
-      print_json(problems);
+      print_json(problems, advice);
     } else {
       print_problems(problems);
+      if (problems.empty()) print_advice({advice.warnings, {}});  // first what must be mended
     }
     if (!problems.empty()) return static_cast<int>(ExitCode::kBadInput);
     if (probe_) return run_probe();
@@ -83,13 +86,12 @@ class CheckCommand : public Command {
              &probe_}};
   }
 
-  static void print_json(const std::vector<Problem>& problems) {
+  static void print_json(const std::vector<Problem>& problems, const train::Diagnosis& advice) {
     Json json;
     json["ok"] = problems.empty();
-    json["problems"] = Json::array();
-    for (const Problem& problem : problems) {
-      json["problems"].push_back({{"where", problem.where}, {"what", problem.what}, {"hint", problem.hint}});
-    }
+    json["problems"] = problems_json(problems);
+    json["warnings"] = problems_json(advice.warnings);
+    json["notes"] = advice.notes;
     std::puts(json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
   }
 

@@ -1,12 +1,15 @@
 #include "model/image/image_read.h"
 
+#include <algorithm>
 #include <opencv2/imgcodecs.hpp>
+#include <utility>
 
 #include "model/base/error.h"
 #include "model/base/file_system.h"
 #include "model/image/jpeg_decode.h"
 #include "model/image/orientation.h"
 #include "model/image/png_chunks.h"
+#include "model/image/resample.h"
 
 namespace sdtune::model {
 
@@ -63,6 +66,18 @@ cv::Mat decode_by_opencv(std::string_view bytes, ImageFormat format, const std::
   return decoded;
 }
 
+Image alpha_of(const cv::Mat& mat) {
+  Image alpha{mat.cols, mat.rows, {}};
+  alpha.rgb.reserve(mat.total() * 3);
+  for (int y = 0; y < mat.rows; ++y) {
+    for (int x = 0; x < mat.cols; ++x) {
+      const int value = mat.depth() == CV_16U ? mat.at<cv::Vec4w>(y, x)[3] >> 8 : mat.at<cv::Vec4b>(y, x)[3];
+      alpha.rgb.insert(alpha.rgb.end(), 3, static_cast<std::uint8_t>(value));
+    }
+  }
+  return alpha;
+}
+
 // OpenCV forgets that a grey level can stand for "transparent": paint it white.
 void whiten_clear_grey(cv::Mat& grey, const PngFile& file) {
   if (!file.grey_clear || grey.channels() != 1) return;
@@ -116,6 +131,38 @@ ImageInfo verify_image(std::string_view bytes, const std::string& where) {
     decode_stored(bytes, info, where);
   }
   return info;
+}
+
+Preview preview_image(std::string_view bytes, const std::string& where, std::int64_t longest) {
+  Preview preview;
+  preview.info = probe_image(bytes, where);
+  const std::int64_t side = std::max(preview.info.width, preview.info.height);
+  if (preview.info.format == ImageFormat::kJpeg) {
+    unsigned reduction = 1;
+    while (reduction < 8 && side / (2 * reduction) >= longest) reduction *= 2;
+    preview.image = decode_jpeg(bytes, where, reduction);
+  } else {
+    preview.image = decode_stored(bytes, preview.info, where);
+  }
+  const std::int64_t decoded = std::max(preview.image.width, preview.image.height);
+  if (decoded > longest) {
+    const auto scaled = [&](std::int64_t extent) { return std::max<std::int64_t>(1, extent * longest / decoded); };
+    preview.image =
+        resized(preview.image, scaled(preview.image.width), scaled(preview.image.height), Filter::kBilinear);
+  }
+  preview.image = oriented(std::move(preview.image), preview.info.orientation);
+  return preview;
+}
+
+std::optional<Image> read_alpha(const std::filesystem::path& path) {
+  const std::string bytes = read_file(path, kMaxFileBytes);
+  const ImageInfo info = probe_image(bytes, path.string());
+  if (info.format == ImageFormat::kJpeg) return std::nullopt;
+  const bool is_png = info.format == ImageFormat::kPng;
+  const std::string bare = is_png ? bare_png(read_png_chunks(bytes, path.string())) : bytes;
+  const cv::Mat decoded = decode_by_opencv(bare, info.format, path.string());
+  if (decoded.channels() != 4) return std::nullopt;
+  return oriented(alpha_of(decoded), info.orientation);
 }
 
 Image read_image(const std::filesystem::path& path) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,9 +20,21 @@ namespace sdtune::model {
 //   - CMYK as decode_jpeg says; colour profiles are not applied, as in Pillow's convert("RGB").
 // Throws DataError naming the file and the cause; see probe_image and decode_jpeg.
 Image read_image(const std::filesystem::path& path);
+// The alpha channel as grey, turned as EXIF asks; unset for a file without one.
+std::optional<Image> read_alpha(const std::filesystem::path& path);
 Image decode_image(std::string_view bytes, const std::string& where);
 
 // Reads all of the file's data as decode_image does, throws what it would throw, and keeps no pixels.
 ImageInfo verify_image(std::string_view bytes, const std::string& where);
+
+// A picture seen from far: as decode_image gives it, but with its longer side reduced to about `longest` px.
+struct Preview {
+  ImageInfo info;
+  Image image;
+};
+
+// Reads all of the file's data like verify_image, in little more time. `longest` at least 1; a smaller picture stays as
+// it is.
+Preview preview_image(std::string_view bytes, const std::string& where, std::int64_t longest);
 
 }  // namespace sdtune::model

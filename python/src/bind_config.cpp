@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/base/error.h"
+#include "python/src/json_convert.h"
 #include "python/src/module.h"
 #include "train/config/load_config.h"
 #include "train/config/settings.h"
@@ -34,6 +35,7 @@ bool is_sequence(const py::handle& value) {
 // A value as a flag would give it. repr of a float is the shortest text that reads back as the same number; a path and
 // a NumPy number give the text that str shows.
 std::string text_of(const py::handle& value) {
+  if (py::isinstance<py::dict>(value)) return json_of(value).dump();
   if (PyFloat_CheckExact(value.ptr())) return py::repr(value);
   if (py::hasattr(value, "__fspath__")) return py::str(value.attr("__fspath__")());
   return py::str(value);

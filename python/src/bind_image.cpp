@@ -16,6 +16,7 @@
 
 #include "model/base/error.h"
 #include "model/base/file_system.h"
+#include "model/image/bucket.h"
 #include "model/image/crop.h"
 #include "model/image/grid.h"
 #include "model/image/image_read.h"
@@ -88,6 +89,11 @@ py::array_t<std::uint8_t> crop(const Pixels& array, std::int64_t resolution, con
   return to_array(image);
 }
 
+py::tuple bucket(std::int64_t width, std::int64_t height, const model::BucketRule& rule) {
+  const model::PictureSize size = model::choose_bucket(width, height, rule);
+  return py::make_tuple(size.width, size.height);
+}
+
 void save(const std::filesystem::path& path, const Pixels& array, const std::map<std::string, std::string>& texts) {
   const Image image = to_image(array);
   std::vector<model::PngText> entries;
@@ -124,6 +130,18 @@ void register_image(py::module_& module) {
   module.def("crop_image", &crop, py::arg("image"), py::arg("resolution"), py::arg("resample") = "lanczos",
              "The square [resolution, resolution, 3] that training takes from uint8 [H, W, 3]: shorter side resized to "
              "resolution (px), then the centre cropped.");
+  module.def(
+      "choose_bucket",
+      [](std::int64_t width, std::int64_t height, std::int64_t resolution, std::int64_t min_bucket_reso,
+         std::int64_t max_bucket_reso, std::int64_t bucket_reso_steps, bool bucket_no_upscale) {
+        return bucket(width, height,
+                      {resolution, min_bucket_reso, max_bucket_reso, bucket_reso_steps, bucket_no_upscale});
+      },
+      py::arg("width"), py::arg("height"), py::arg("resolution"), py::arg("min_bucket_reso"),
+      py::arg("max_bucket_reso"), py::arg("bucket_reso_steps"), py::arg("bucket_no_upscale") = true,
+      "(width, height) in px of the bucket that enable_bucket gives a photo of that size: of all multiples of "
+      "bucket_reso_steps between the limits with at most resolution x resolution pixels the one in which the whole photo "
+      "would be shown largest. Raises ConfigError where the limits allow none.");
   module.def("save_png", &save, py::arg("path"), py::arg("image"), py::arg("texts") = py::dict(),
              "Writes uint8 [H, W, 3] as PNG, whole or not at all, with text entries (key to value).\n\nRaises "
              "StorageError (as Error) when the disk refuses, DataError for an empty picture or a bad key.");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/core/random.h"
+#include "train/data/picture_order.h"
 
 namespace sdtune::train {
 
@@ -27,11 +28,14 @@ struct BatchShape {
   std::int64_t effective() const { return batch_size * rounds * ranks; }
 };
 
-// Every picture is used once before any is used again, in an order drawn anew each epoch. With class pictures, as many
-// of them as photos are in each batch, in an order of their own.
+// The slots of every batch. With class pictures, as many of them as photos are in each batch, in an order of their own.
+// All photos of a step are of one bucket, and so are its class pictures (picture_order.h).
 class BatchPlan {
  public:
-  // class_images 0: without prior preservation. Throws DataError when photos or a number of `shape` is below 1.
+  // class_images empty: without prior preservation. Throws DataError when there is no photo or a number of `shape` is
+  // below 1.
+  BatchPlan(std::uint64_t seed, const EpochPictures& photos, const EpochPictures& class_images, BatchShape shape);
+  // Photos and class pictures once each, all of one size.
   BatchPlan(std::uint64_t seed, std::int64_t photos, std::int64_t class_images, BatchShape shape);
 
   // The photos of one rank's round of accumulation, batch_size of them.
@@ -39,25 +43,17 @@ class BatchPlan {
   // The class pictures that go with them; empty without prior preservation.
   std::vector<BatchSlot> class_images(std::uint64_t step, std::int64_t rank, std::int64_t round);
 
-  // Passes over the photos after that many steps.
+  // Passes over the photos, repeats included, after that many steps.
   double epochs(std::uint64_t steps) const;
+  // Photos of one epoch, repeats included.
+  std::int64_t epoch_size() const { return photos_.epoch_size(); }
   const BatchShape& shape() const { return shape_; }
 
  private:
-  // The order of one epoch, kept because neighbouring samples ask for the same.
-  struct Order {
-    std::uint64_t epoch = 0;
-    std::vector<std::int64_t> pictures;
-  };
-
   std::vector<BatchSlot> slots(std::uint64_t step, std::int64_t rank, std::int64_t round, bool class_image);
-  std::int64_t picture(std::uint64_t sample, bool class_image);
 
-  std::uint64_t seed_;
-  std::int64_t photos_;
-  std::int64_t class_images_;
   BatchShape shape_;
-  Order photo_order_, class_order_;
+  PictureOrder photos_, class_images_;
 };
 
 }  // namespace sdtune::train

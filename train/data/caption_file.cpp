@@ -30,21 +30,22 @@ void require_utf8(std::string_view text, const std::string& where) {
 
 }  // namespace
 
-std::string read_caption(const std::filesystem::path& path) {
-  const std::string content = read_file(path, kMaxBytes);
-  std::string_view text = content;
+std::string clean_caption(std::string_view text, const std::string& where) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  require_utf8(text, path.string());
+  require_utf8(text, where);
   const std::size_t begin = text.find_first_not_of(kSpace);
   if (begin == std::string_view::npos) {
-    throw DataError(path.string(), "the caption is empty",
-                    "write a caption, or remove the file to use instance_prompt");
+    throw DataError(where, "the caption is empty", "write a caption, or remove it to use instance_prompt");
   }
   std::string caption(text.substr(begin, text.find_last_not_of(kSpace) - begin + 1));
   for (char& letter : caption) {
     if (letter == '\n' || letter == '\r') letter = ' ';
   }
   return caption;
+}
+
+std::string read_caption(const std::filesystem::path& path) {
+  return clean_caption(read_file(path, kMaxBytes), path.string());
 }
 
 }  // namespace sdtune::train

@@ -51,7 +51,8 @@ std::vector<fs::path> own_pictures(const fs::path& folder) {
   bool has_any = false;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    has_any = has_any || (!is_generated(at->path()) && name != kManifest && !name.starts_with('.'));
+    const bool is_file = at->is_regular_file(error);
+    has_any = has_any || (is_file && !is_generated(at->path()) && name != kManifest && !name.starts_with('.'));
   }
   std::vector<fs::path> pictures;
   if (!has_any) return pictures;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/base/field.h"
 
@@ -12,7 +13,10 @@ namespace sdtune::train {
 struct DataOptions {
   std::string images;  // folder of the photos; required for training, so empty is the run's error to report
   std::string instance_prompt = "a photo of sks person";
+  std::vector<std::string> concepts;  // several subjects: a JSON object each (concept_options.h)
+  std::int64_t repeats = 1;
   bool use_captions = true;
+  std::string trigger_word;
   double caption_dropout_rate = 0.0;
   std::string on_bad_image = "stop";
 
@@ -24,10 +28,20 @@ struct DataOptions {
 
   std::optional<std::int64_t> resolution;  // px; unset: UNet sample_size x VAE factor
   bool center_crop = true;
+  std::optional<std::string> crop_style;  // center, face, random; unset: as center_crop says
+  std::string face_model;
+  bool enable_bucket = false;
+  std::optional<std::int64_t> min_bucket_reso;    // px; unset: half of resolution
+  std::optional<std::int64_t> max_bucket_reso;    // px; unset: twice resolution
+  std::optional<std::int64_t> bucket_reso_steps;  // px; unset: what VAE and UNet halve evenly
+  bool bucket_no_upscale = true;
   bool random_flip = false;
   std::string image_interpolation_mode = "lanczos";
   bool cache_latents = true;
+  std::string cache_dir;  // empty: the run's own folder `cache`, if it has one
 
+  // center, face or random, whichever option said so.
+  std::string crop() const;
   FieldList fields();
 };
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,39 +16,64 @@
 #include "model/image/resample.h"
 #include "model/vae/autoencoder_kl.h"
 #include "train/data/batch_plan.h"
+#include "train/data/crop_rule.h"
+#include "train/data/encoded_store.h"
 
 namespace sdtune::train {
 
 struct LatentOptions {
   std::uint64_t seed = 0;
-  std::int64_t resolution = 512;  // px, side of the training square
+  CropRule crop;
   model::Filter filter = model::Filter::kLanczos;
-  bool center_crop = true;  // false: the square lies at random, anew at each step
   bool random_flip = false;
   bool cache = true;                // a random crop switches it off
   double scaling_factor = 0.18215;  // of the VAE
   double shift_factor = 0.0;
+  torch::Device device = torch::kCPU;  // of training
 };
 
-// [B, 3, S, S] float32 on the CPU in [-1, 1] to moments, on the device of training. Called without gradients.
+// A picture to be trained on.
+struct PictureFile {
+  std::filesystem::path path;
+  std::optional<model::ImageBox> shown;  // what its crop is to show, px of the picture as seen
+};
+
+// [B, 3, H, W] float32 on the CPU in [-1, 1] to moments, on the device of training. Called without gradients.
 using EncodePictures = std::function<model::Moments(const torch::Tensor&)>;
 using Progress = std::function<void(std::int64_t done, std::int64_t total)>;
 
 class LatentCache {
  public:
-  LatentCache(LatentOptions options, EncodePictures encode);
+  // What is drawn for one slot: the corner of the crop in the resized picture, and whether it is mirrored.
+  struct Placing {
+    std::int64_t left = 0;  // px
+    std::int64_t top = 0;   // px
+    bool mirrored = false;
+  };
+
+  // `store`, if given, must outlive load(): moments come from it where it has them, and go there.
+  LatentCache(LatentOptions options, EncodePictures encode, EncodedStore* store = nullptr);
 
   // Reads all pictures, and encodes them unless the cache is off (then they are kept in memory, resized). Afterwards
   // the files are not needed any more; with the cache on, neither is the VAE. Throws DataError naming the file.
-  void load(const std::vector<std::filesystem::path>& photos, const std::vector<std::filesystem::path>& class_images,
+  void load(const std::vector<PictureFile>& photos, const std::vector<PictureFile>& class_images,
             const Progress& progress = {});
 
+  // Each picture once, or as often as `repeats` says, in the bucket of its size: for BatchPlan.
+  EpochPictures photo_epoch(const std::vector<std::int64_t>& repeats) const;
+  EpochPictures class_epoch() const;
+  // Size of what is trained on, px.
+  model::PictureSize size_of(const BatchSlot& slot) const;
+  // How the picture was resized, and where its crop lies this time.
+  const model::CropPlan& plan_of(const BatchSlot& slot) const { return picture_of(slot).plan; }
+  Placing place(const BatchSlot& slot) const;
+
   // [B, C, h, w] float32 on the device of training: (mean + std * noise - shift_factor) * scaling_factor, noise and
-  // flip (and random crop) drawn for each slot.
+  // flip (and random crop) drawn for each slot. All slots must be of one size.
   torch::Tensor latents(const std::vector<BatchSlot>& slots);
 
-  // SDXL's size conditioning, [B, 6] float32 on the CPU: original height and width, top and left of the crop, target
-  // height and width (px), for the same crop and flip as latents().
+  // SDXL's size conditioning, [B, 6] float32 on the CPU: original height and width, top and left of the crop in the
+  // resized picture, target height and width (px), for the same crop and flip as latents().
   torch::Tensor time_ids(const std::vector<BatchSlot>& slots) const;
 
   bool cached() const;
@@ -65,27 +91,23 @@ class LatentCache {
   struct Picture {
     std::int64_t width = 0;  // px, of the file as seen
     std::int64_t height = 0;
-    model::CropPlan plan;  // of the centre crop
-    Image resized;         // without the cache: shorter side = resolution
-    Gaussian moments;      // with the cache: [1 or 2, C, h, w]; row 1 is of the mirrored square
-  };
-  // What is drawn for one slot: the corner of the square in the resized picture, and whether it is mirrored.
-  struct Placing {
-    std::int64_t left = 0;  // px
-    std::int64_t top = 0;   // px
-    bool mirrored = false;
+    model::CropPlan plan;  // where the crop does not lie at random
+    Image resized;         // without the cache: as the plan has it
+    Gaussian moments;      // with the cache: [1 or 2, C, h, w]; row 1 is of the mirrored crop
   };
 
-  Picture load_picture(const std::filesystem::path& file);
+  Picture load_picture(const PictureFile& file);
+  Gaussian encode_views(const Picture& picture) const;
+  std::string store_key(const Picture& picture, const std::string& bytes) const;
   const Picture& picture_of(const BatchSlot& slot) const;
-  Placing place(const BatchSlot& slot) const;
   static Gaussian gaussian(const model::Moments& moments);
-  Image square(const Picture& picture, const Placing& placing) const;
+  static Image cut_out(const Picture& picture, const Placing& placing);
   Gaussian cached_moments(const std::vector<BatchSlot>& slots) const;
   Gaussian fresh_moments(const std::vector<BatchSlot>& slots) const;
 
   LatentOptions options_;
   EncodePictures encode_;
+  EncodedStore* store_;
   std::vector<Picture> photos_, class_images_;
 };
 

@@ -13,6 +13,8 @@
 #include "model/base/sha256.h"
 #include "model/image/image_read.h"
 #include "train/data/caption_file.h"
+#include "train/data/mask_name.h"
+#include "train/data/metadata_file.h"
 
 namespace sdtune::train {
 
@@ -46,6 +48,7 @@ std::optional<std::string> reason_to_leave_out(const fs::path& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) return "a folder: only files directly inside are read";
   if (name == "Thumbs.db" || name == "desktop.ini") return "made by the file manager";
+  if (is_mask(path)) return "a mask: masked_loss reads it";
   if (is_meant_as_picture(path)) return std::nullopt;
   const std::string ending = lower_ending(path);
   return ending.empty() ? "no picture's ending" : "not a picture (" + ending + ")";
@@ -72,16 +75,29 @@ struct Reading {
   std::vector<Problem> bad;
 };
 
-Reading read_photo(const fs::path& path) {
+model::ImageInfo look_at(std::string_view bytes, Photo& photo, Image& preview, bool wants_preview) {
+  if (!wants_preview) return model::verify_image(bytes, photo.path.string());
+  model::Preview seen = model::preview_image(bytes, photo.path.string(), kPreviewSide);
+  preview = std::move(seen.image);
+  return seen.info;
+}
+
+Reading read_photo(const fs::path& path, const std::map<std::string, PhotoNote>& notes, const ExaminePhoto& examine) {
   Reading reading;
   reading.photo.path = path;
+  reading.photo.name = path.filename().string();
   try {
     const std::string bytes = read_file(path, kMaxFileBytes);
-    const model::ImageInfo info = model::verify_image(bytes, path.string());
+    Image preview;
+    const model::ImageInfo info = look_at(bytes, reading.photo, preview, examine != nullptr);
     reading.photo.width = info.seen_width();
     reading.photo.height = info.seen_height();
+    reading.photo.orientation = info.orientation;
     reading.photo.bytes = bytes.size();
     reading.photo.sha256 = sha256_hex(bytes);
+    const auto note = notes.find(reading.photo.name);
+    if (note != notes.end()) reading.photo.face = note->second.face;
+    if (examine) examine(reading.photo, preview);
   } catch (const Error& error) {
     reading.bad = error.problems();
   }
@@ -89,11 +105,12 @@ Reading read_photo(const fs::path& path) {
 }
 
 // Decoding is what takes long, so the files are shared out to all cores.
-std::vector<Reading> read_photos(const std::vector<fs::path>& paths) {
+std::vector<Reading> read_photos(const std::vector<fs::path>& paths, const std::map<std::string, PhotoNote>& notes,
+                                 const ExaminePhoto& examine) {
   std::vector<Reading> readings(paths.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&]() {
-    for (std::size_t i = next++; i < paths.size(); i = next++) readings[i] = read_photo(paths[i]);
+    for (std::size_t i = next++; i < paths.size(); i = next++) readings[i] = read_photo(paths[i], notes, examine);
   };
   const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::jthread> others;
@@ -103,21 +120,21 @@ std::vector<Reading> read_photos(const std::vector<fs::path>& paths) {
   return readings;
 }
 
-void caption_photo(PhotoFolder& result, Reading reading, const std::string& prompt, bool use_captions) {
-  reading.photo.caption = prompt;
-  const fs::path caption_path = fs::path(reading.photo.path).replace_extension(".txt");
+// The .txt file beside the photo wins over metadata.jsonl, and that over the prompt.
+void caption_photo(Reading& reading, const std::string& prompt, bool use_captions, const PhotoNote& note) {
+  Photo& photo = reading.photo;
+  photo.caption = prompt;
+  if (!use_captions) return;
+  const fs::path caption_path = fs::path(photo.path).replace_extension(".txt");
   std::error_code error;
-  if (use_captions && fs::exists(caption_path, error)) {
-    try {
-      reading.photo.caption = read_caption(caption_path);
-    } catch (const Error& caught) {
-      reading.bad.insert(reading.bad.end(), caught.problems().begin(), caught.problems().end());
-    }
-  }
-  if (reading.bad.empty()) {
-    result.photos.push_back(std::move(reading.photo));
-  } else {
-    result.bad.insert(result.bad.end(), reading.bad.begin(), reading.bad.end());
+  const bool has_file = fs::exists(caption_path, error);
+  photo.has_caption = has_file || note.text.has_value();
+  if (note.text) photo.caption = *note.text;
+  if (!has_file) return;
+  try {
+    photo.caption = read_caption(caption_path);
+  } catch (const Error& caught) {
+    reading.bad.insert(reading.bad.end(), caught.problems().begin(), caught.problems().end());
   }
 }
 
@@ -132,7 +149,58 @@ void warn_of_duplicates(PhotoFolder& result) {
   }
 }
 
+// The entries of a folder, told apart.
+struct Listing {
+  std::vector<fs::path> pictures;
+  std::vector<fs::path> texts;
+  std::vector<Problem> left_out;
+};
+
+Listing list_folder(const fs::path& folder) {
+  Listing listing;
+  for (const fs::path& path : sorted_entries(folder)) {
+    const std::optional<std::string> reason = reason_to_leave_out(path);
+    if (!reason) {
+      listing.pictures.push_back(path);
+    } else if (lower_ending(path) == ".txt") {
+      listing.texts.push_back(path);
+    } else if (path.filename() != kMetadataFile) {
+      listing.left_out.push_back({path.string(), *reason, ""});
+    }
+  }
+  return listing;
+}
+
+void judge_texts(const Listing& listing, bool use_captions, PhotoFolder& result) {
+  std::set<std::string> stems;
+  for (const fs::path& picture : listing.pictures) stems.insert(picture.stem().string());
+  for (const fs::path& text : listing.texts) {
+    if (!use_captions) {
+      result.left_out.push_back({text.string(), "captions are switched off", "use_captions: true reads them"});
+    } else if (!stems.contains(text.stem().string())) {
+      result.warnings.push_back({text.string(), "a caption without a photo of the same name", ""});
+    }
+  }
+}
+
+// Notes of files that are not there: a typing error, or a photo that was lost.
+void judge_notes(const std::map<std::string, PhotoNote>& notes, const fs::path& folder, const Listing& listing,
+                 PhotoFolder& result) {
+  std::set<std::string> names;
+  for (const fs::path& picture : listing.pictures) names.insert(picture.filename().string());
+  for (const auto& [name, note] : notes) {
+    if (names.contains(name)) continue;
+    result.warnings.push_back({(folder / kMetadataFile).string(), "names a photo that is not there (got " + name + ")",
+                               "file_name is a file directly in this folder"});
+  }
+}
+
 }  // namespace
+
+DataError no_photo(const fs::path& folder, std::size_t other_files) {
+  return DataError(folder.string(), "no photo in this folder (" + std::to_string(other_files) + " other files)",
+                   "put 3 to 20 photos of the subject into it, as JPEG, PNG or WebP");
+}
 
 bool natural_less(std::string_view left, std::string_view right) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -159,36 +227,30 @@ bool natural_less(std::string_view left, std::string_view right) {
   return left < right;  // differ in leading zeros only
 }
 
-PhotoFolder scan_photos(const fs::path& folder, const std::string& prompt, bool use_captions) {
+PhotoFolder scan_photos_if_any(const fs::path& folder, const std::string& prompt, bool use_captions,
+                               const ExaminePhoto& examine) {
+  Listing listing = list_folder(folder);
   PhotoFolder result;
-  std::vector<fs::path> paths;
-  std::vector<fs::path> texts;
-  std::set<std::string> stems;
-  for (const fs::path& path : sorted_entries(folder)) {
-    const std::optional<std::string> reason = reason_to_leave_out(path);
-    if (!reason) {
-      paths.push_back(path);
-      stems.insert(path.stem().string());
-    } else if (lower_ending(path) == ".txt") {
-      texts.push_back(path);
+  result.left_out = std::move(listing.left_out);
+  judge_texts(listing, use_captions, result);
+  const std::map<std::string, PhotoNote> notes = read_metadata(folder, result.bad);
+  judge_notes(notes, folder, listing, result);
+  for (Reading& reading : read_photos(listing.pictures, notes, examine)) {
+    const auto note = notes.find(reading.photo.name);
+    caption_photo(reading, prompt, use_captions, note == notes.end() ? PhotoNote() : note->second);
+    if (reading.bad.empty()) {
+      result.photos.push_back(std::move(reading.photo));
     } else {
-      result.left_out.push_back({path.string(), *reason, ""});
+      result.bad.insert(result.bad.end(), reading.bad.begin(), reading.bad.end());
     }
   }
-  for (const fs::path& text : texts) {
-    if (!use_captions) {
-      result.left_out.push_back({text.string(), "captions are switched off", "use_captions: true reads them"});
-    } else if (!stems.contains(text.stem().string())) {
-      result.warnings.push_back({text.string(), "a caption without a photo of the same name", ""});
-    }
-  }
-  if (paths.empty()) {
-    throw DataError(folder.string(),
-                    "no photo in this folder (" + std::to_string(result.left_out.size()) + " other files)",
-                    "put 3 to 20 photos of the subject into it, as JPEG, PNG or WebP");
-  }
-  for (Reading& reading : read_photos(paths)) caption_photo(result, std::move(reading), prompt, use_captions);
   warn_of_duplicates(result);
+  return result;
+}
+
+PhotoFolder scan_photos(const fs::path& folder, const std::string& prompt, bool use_captions) {
+  PhotoFolder result = scan_photos_if_any(folder, prompt, use_captions);
+  if (result.photos.empty() && result.bad.empty()) throw no_photo(folder, result.left_out.size());
   return result;
 }
 

@@ -3,21 +3,41 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "model/base/error.h"
+#include "model/base/image.h"
+#include "model/image/crop.h"
+#include "model/image/picture_signs.h"
 
 namespace sdtune::train {
 
+// What looking at a photo found (photo_exam.h).
+struct PhotoExam {
+  model::PictureSigns signs;
+  bool is_rendered = false;            // drawn by sdtune itself: detectors of camera faces do not fit it
+  bool searched = false;               // for faces
+  std::vector<model::ImageBox> faces;  // px of the photo, the largest first
+};
+
 struct Photo {
   std::filesystem::path path;
-  std::int64_t width = 0;   // px, as seen: after the EXIF turn
-  std::int64_t height = 0;  // px
-  std::uint64_t bytes = 0;  // of the file
-  std::string sha256;       // of the file
-  std::string caption;      // from the .txt of the same name, else the folder's prompt
+  std::string name;          // the file's, below the folder of its subject
+  std::int64_t width = 0;    // px, as seen: after the EXIF turn
+  std::int64_t height = 0;   // px
+  int orientation = 1;       // EXIF
+  std::uint64_t bytes = 0;   // of the file
+  std::string sha256;        // of the file
+  std::string caption;       // from the .txt of the same name, else of metadata.jsonl, else the folder's prompt
+  bool has_caption = false;  // its own, not the prompt
+  std::int64_t repeats = 1;  // in an epoch
+  std::size_t subject = 0;   // index into the run's concepts
+  std::optional<model::ImageBox> face;  // px: as metadata.jsonl says, else the largest that was found
+  std::optional<PhotoExam> exam;        // unset: nobody looked
 };
 
 struct PhotoFolder {
@@ -27,10 +47,22 @@ struct PhotoFolder {
   std::vector<Problem> warnings;  // photos with the same content, captions without a photo
 };
 
-// Reads every file of `folder` (not of its subfolders). `prompt` is the caption of a photo that has none of its own,
-// and of all when use_captions is false. Nothing is thrown for single files: see PhotoFolder. Throws DataError when
-// there is no such folder or it holds no picture at all.
+// Called for each readable photo, from several threads, with a preview of it: fills what it wants to know. Must not
+// throw.
+using ExaminePhoto = std::function<void(Photo& photo, const Image& preview)>;
+inline constexpr std::int64_t kPreviewSide = 512;  // px, the longer side
+
+// Reads every file of `folder` (not of its subfolders) and its metadata.jsonl. `prompt` is the caption of a photo that
+// has none of its own, and of all when use_captions is false. Nothing is thrown for single files: see PhotoFolder.
+// Throws DataError when there is no such folder or it holds no picture at all.
 PhotoFolder scan_photos(const std::filesystem::path& folder, const std::string& prompt, bool use_captions);
+
+// What scan_photos throws of a folder without pictures.
+DataError no_photo(const std::filesystem::path& folder, std::size_t other_files);
+
+// The same as scan_photos, but a folder without pictures gives none.
+PhotoFolder scan_photos_if_any(const std::filesystem::path& folder, const std::string& prompt, bool use_captions,
+                               const ExaminePhoto& examine = {});
 
 // Names in the order people expect: runs of digits compare as numbers.
 bool natural_less(std::string_view left, std::string_view right);

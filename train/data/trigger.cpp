@@ -45,4 +45,18 @@ bool says_trigger(std::string_view prompt, std::string_view trigger) {
   return std::search(words.begin(), words.end(), sought.begin(), sought.end()) != words.end() || sought.empty();
 }
 
+std::string with_trigger(std::string caption, std::string_view trigger) {
+  constexpr std::string_view kPlaceholder = "[trigger]";
+  for (std::size_t at = caption.find(kPlaceholder); at != std::string::npos;
+       at = caption.find(kPlaceholder, at + trigger.size())) {
+    caption.replace(at, kPlaceholder.size(), trigger);
+  }
+  return caption;
+}
+
+std::string led_by_trigger(std::string caption, std::string_view trigger) {
+  if (says_trigger(caption, trigger)) return caption;
+  return caption.insert(0, std::string(trigger).append(", "));
+}
+
 }  // namespace sdtune::train

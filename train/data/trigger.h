@@ -15,4 +15,10 @@ std::string trigger_of(std::string_view instance_prompt, std::string_view class_
 // an empty trigger.
 bool says_trigger(std::string_view prompt, std::string_view trigger);
 
+// A caption with the trigger in place of each "[trigger]".
+std::string with_trigger(std::string caption, std::string_view trigger);
+
+// "trigger, caption" for a caption that does not say it; the caption as it is otherwise, and for an empty trigger.
+std::string led_by_trigger(std::string caption, std::string_view trigger);
+
 }  // namespace sdtune::train

@@ -17,6 +17,11 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<Proces
                                const std::filesystem::path& checkpoint, const std::vector<Observer*>& observers,
                                const StopFlag& stop);
 
+// The first half of it: base, data and batch plan, without anything to train with.
+std::unique_ptr<Run> build_prepared_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group,
+                                        torch::Device device, const std::vector<Observer*>& observers,
+                                        const StopFlag& stop);
+
 // What the first lines of a run say.
 RunSummary summarize(const Run& run);
 

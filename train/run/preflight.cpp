@@ -6,13 +6,25 @@
 
 namespace sdtune::train {
 
-std::vector<Problem> find_problems(const TrainConfig& config) {
+namespace {
+
+std::vector<Problem> problems_of(const TrainConfig& config, Diagnosis* advice) {
   std::vector<Problem> problems;
   check_options(config, problems);
-  const std::vector<Photo> photos = check_pictures(config, problems);
+  const std::vector<Photo> photos = check_pictures(config, advice, problems);
   const std::optional<model::ModelSurvey> base = check_base(config, photos, problems);
   check_output(config, base, problems);
   return problems;
+}
+
+}  // namespace
+
+std::vector<Problem> find_problems(const TrainConfig& config) {
+  return problems_of(config, nullptr);
+}
+
+std::vector<Problem> find_problems(const TrainConfig& config, Diagnosis& advice) {
+  return problems_of(config, &advice);
 }
 
 void refuse_problems(const std::vector<Problem>& problems) {

@@ -5,6 +5,7 @@
 
 #include "model/base/error.h"
 #include "train/config/train_config.h"
+#include "train/data/dataset_doctor.h"
 
 namespace sdtune::train {
 
@@ -12,6 +13,9 @@ namespace sdtune::train {
 // path, disk space, device. Empty means that `train` will start. Reads photos fully and weight headers only, loads no
 // model, writes nothing and is done in under two seconds.
 std::vector<Problem> find_problems(const TrainConfig& config);
+
+// The same, with what the photos should be looked at for in `advice`: warnings, which stop nothing.
+std::vector<Problem> find_problems(const TrainConfig& config, Diagnosis& advice);
 
 // Throws them, if there are any: CheckpointError when nothing but the checkpoint to go on from is missing, else
 // ConfigError.

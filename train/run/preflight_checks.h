@@ -8,6 +8,7 @@
 #include "model/base/error.h"
 #include "model/pipeline/model_survey.h"
 #include "train/config/train_config.h"
+#include "train/data/dataset_doctor.h"
 #include "train/data/photo_folder.h"
 
 namespace sdtune::train {
@@ -15,8 +16,9 @@ namespace sdtune::train {
 // Options that contradict each other, or ask for what this machine does not have.
 void check_options(const TrainConfig& config, std::vector<Problem>& problems);
 
-// The photo folder: every picture is decoded once. Returns those that can be trained on.
-std::vector<Photo> check_pictures(const TrainConfig& config, std::vector<Problem>& problems);
+// The photo folders: every picture is decoded once, and examined where `advice` is given. Returns those that can be
+// trained on.
+std::vector<Photo> check_pictures(const TrainConfig& config, Diagnosis* advice, std::vector<Problem>& problems);
 
 // The base model by its configs, weight headers and tokenizer; and what depends on it: resolution, lengths of prompts
 // and captions. Unset when there is no such model.

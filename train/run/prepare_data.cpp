@@ -1,13 +1,17 @@
 #include "train/run/prepare_data.h"
 
 #include <ATen/core/grad_mode.h>
+#include <torch/version.h>
 
 #include <optional>
 #include <utility>
 
 #include "model/pipeline/prompt_encoding.h"
-#include "train/data/class_images.h"
-#include "train/run/draw_pictures.h"
+#include "train/data/concept_options.h"
+#include "train/data/dataset_doctor.h"
+#include "train/data/photo_exam.h"
+#include "train/data/photo_set.h"
+#include "train/run/prepare_class_images.h"
 #include "train/run/rendered_base.h"
 #include "train/run/stop_request.h"
 
@@ -15,16 +19,34 @@ namespace sdtune::train {
 
 namespace {
 
-// A class picture wants to look right, not to be drawn fast: diffusers' defaults.
-constexpr std::int64_t kClassImageSteps = 50;
-constexpr double kClassImageGuidance = 7.5;
+// Faces are looked for only where crops are to show them; where that is not possible, crops fall back to the middle.
+PhotoFolder scan_with_faces(const std::vector<ConceptOptions>& concepts, const DataOptions& options,
+                            const std::vector<Observer*>& observers) {
+  if (options.crop() != "face") return scan_photos(concepts, options);
+  PhotoExaminer examiner(options.face_model);
+  PhotoFolder photos =
+      scan_photos(concepts, options, [&](Photo& photo, const Image& preview) { examiner.examine(photo, preview); });
+  if (!examiner.trouble().empty()) {
+    const Problem fallback{"crop_style", "faces cannot be looked for, so photos are cropped at the centre",
+                           examiner.trouble()};
+    tell(observers, &Observer::on_warning, fallback);
+    return photos;
+  }
+  for (const Photo& photo : photos.photos) {
+    if (photo.face) continue;
+    tell(observers, &Observer::on_warning,
+         Problem{photo.path.string(), "no face is found, so it is cropped at the centre",
+                 "metadata.jsonl can say where it is: \"face\": [left, top, width, height]"});
+  }
+  return photos;
+}
 
-PhotoFolder scan(const Run& run, const std::vector<Observer*>& observers) {
+PhotoFolder scan(const Run& run, const std::vector<ConceptOptions>& concepts, const std::vector<Observer*>& observers) {
   const DataOptions& options = run.config.data;
   tell_phase(observers, "reading photos", 0, 0);
-  PhotoFolder photos = scan_photos(options.images, options.instance_prompt, options.use_captions);
+  PhotoFolder photos = scan_with_faces(concepts, options, observers);
   if (!photos.bad.empty() && options.on_bad_image == "stop") throw DataError(photos.bad);
-  if (photos.photos.empty()) throw DataError(options.images, "none of its photos can be read");
+  if (photos.photos.empty()) throw DataError(concepts.front().images, "none of its photos can be read");
   for (const Problem& problem : photos.bad) tell(observers, &Observer::on_warning, problem);
   for (const Problem& problem : photos.warnings) tell(observers, &Observer::on_warning, problem);
   const std::optional<Problem> camera = camera_photo_warning(run.bundle.folder, photos.photos);
@@ -32,35 +54,9 @@ PhotoFolder scan(const Run& run, const std::vector<Observer*>& observers) {
   return photos;
 }
 
-std::vector<std::filesystem::path> prepare_class_images(Run& run, const std::vector<Observer*>& observers,
-                                                        const StopFlag& stop) {
-  const DataOptions& options = run.config.data;
-  if (!run.has_prior()) return {};
-  const PictureSettings pictures = {options.class_prompt, std::nullopt, kClassImageSteps, kClassImageGuidance,
-                                    *options.resolution};
-  const ClassImageSettings settings = {options.class_prompt, static_cast<std::uint64_t>(run.config.run.seed),
-                                       run.identity.base_hash, *options.resolution,
-                                       sampler_description(run.bundle, pictures)};
-  const std::filesystem::path folder = options.class_data_dir;
-  const ClassImagePlan plan = plan_class_images(folder, options.num_class_images, settings);
-  run.group->barrier();  // all ranks have seen the same folder before any writes into it
-  if (!plan.missing.empty()) {
-    const RankShare share = {run.group->rank(), run.group->world_size(), options.sample_batch_size};
-    draw_class_images(
-        real_file_system(), plan, settings, share,
-        [&](const std::vector<std::uint64_t>& seeds) {
-          stop_if_asked(stop);
-          std::vector<Image> drawn = draw_pictures(run.bundle, pictures, seeds, stop);
-          if (drawn.empty()) stop_if_asked(stop);
-          return drawn;
-        },
-        [&](std::int64_t done, std::int64_t total) { tell_phase(observers, "drawing class pictures", done, total); });
-  }
-  run.group->barrier();
-  if (run.group->is_first() && !plan.missing.empty()) {
-    write_class_manifest(real_file_system(), folder, plan, settings);
-  }
-  return plan.files;
+// Sides that VAE and UNet halve evenly are multiples of this, px.
+std::int64_t side_step(const model::ModelBundle& bundle) {
+  return bundle.vae_factor() << (bundle.unet->config().num_levels() - 1);
 }
 
 LatentOptions latent_options(const Run& run) {
@@ -68,12 +64,12 @@ LatentOptions latent_options(const Run& run) {
   const model::VaeConfig& vae = run.bundle.vae->config();
   LatentOptions latent;
   latent.seed = static_cast<std::uint64_t>(run.config.run.seed);
-  latent.resolution = *options.resolution;
+  latent.crop = crop_rule_of(options, *options.resolution, side_step(run.bundle));
   latent.filter = model::parse_filter(options.image_interpolation_mode, "image_interpolation_mode");
-  latent.center_crop = options.center_crop;
   latent.random_flip = options.random_flip;
   latent.cache = options.cache_latents;
   latent.scaling_factor = vae.scaling_factor;
+  latent.device = run.device;
   latent.shift_factor = vae.shift_factor.value_or(0.0);
   return latent;
 }
@@ -81,7 +77,7 @@ LatentOptions latent_options(const Run& run) {
 std::vector<std::string> all_captions(const Run& run) {
   std::vector<std::string> captions;
   for (const Photo& photo : run.data.photos.photos) captions.push_back(photo.caption);
-  if (run.has_prior()) captions.push_back(run.config.data.class_prompt);
+  for (const ClassPicture& picture : run.data.class_images) captions.push_back(picture.prompt);
   if (run.config.data.caption_dropout_rate > 0) captions.emplace_back();
   return captions;
 }
@@ -91,30 +87,69 @@ std::unique_ptr<TextCache> prepare_texts(Run& run) {
     return model::tokenize_prompts(run.bundle, texts);
   };
   if (run.trains_text()) return std::make_unique<TextCache>(all_captions(run), tokenize);
-  return std::make_unique<TextCache>(all_captions(run), tokenize, [&run](const model::PromptIds& ids) {
+  const TextCache::Encode encode = [&run](const model::PromptIds& ids) {
     return model::encode_prompts(run.bundle, ids);
+  };
+  if (!run.data.store) return std::make_unique<TextCache>(all_captions(run), tokenize, encode);
+  return std::make_unique<TextCache>(all_captions(run), tokenize, [&](const model::PromptIds& ids) {
+    return encode_with_store(*run.data.store, ids, encode);
   });
+}
+
+// In cache_dir, or where `prepare` left what it encoded. Only the first rank writes.
+std::unique_ptr<EncodedStore> open_store(const Run& run, const std::vector<Observer*>& observers) {
+  std::filesystem::path folder = run.config.data.cache_dir;
+  if (folder.empty() && std::filesystem::is_directory(run.folder.cache())) folder = run.folder.cache();
+  if (folder.empty()) return nullptr;
+  const std::string encoder = run.identity.base_hash + " " + c10::DeviceTypeName(run.device.type()) + " " TORCH_VERSION;
+  return std::make_unique<EncodedStore>(
+      real_file_system(), folder, encoder, run.group->is_first(),
+      [observers](const Problem& problem) { tell(observers, &Observer::on_warning, problem); });
+}
+
+void note_store(Run& run) {
+  if (!run.data.store) return;
+  const std::int64_t found = run.data.store->found(), all = found + run.data.store->missed();
+  run.notes.push_back(std::to_string(found) + " of " + std::to_string(all) +
+                      " encoded pictures and captions are from " + run.data.store->folder().string());
+}
+
+void prepare_masks(Run& run, const std::vector<Observer*>& observers) {
+  run.data.masks = std::make_unique<PhotoMasks>(run.data.photos.photos, *run.data.latents, run.bundle.vae_factor());
+  for (const std::string& name : run.data.masks->without()) {
+    tell(observers, &Observer::on_warning, Problem{name, "has no mask, so all of it counts", ""});
+  }
 }
 
 }  // namespace
 
 void prepare_data(Run& run, const std::vector<Observer*>& observers, const StopFlag& stop) {
   const torch::NoGradGuard no_grad;
-  run.data.photos = scan(run, observers);
-  run.data.class_images = prepare_class_images(run, observers, stop);
-  run.data.latents = std::make_unique<LatentCache>(latent_options(run), [&run](const torch::Tensor& pictures) {
+  const std::vector<ConceptOptions> concepts = concepts_of(run.config.data);
+  run.data.photos = scan(run, concepts, observers);
+  run.data.class_images = prepare_class_images(run, concepts, observers, stop);
+  run.data.store = open_store(run, observers);
+  const auto encode = [&run](const torch::Tensor& pictures) {
     const torch::NoGradGuard encode_without_gradients;
     const torch::Tensor weight = run.bundle.vae->parameters().front();
     return run.bundle.vae->encode(pictures.to(weight.device(), weight.scalar_type()));
-  });
-  std::vector<std::filesystem::path> photos;
-  for (const Photo& photo : run.data.photos.photos) photos.push_back(photo.path);
-  run.data.latents->load(photos, run.data.class_images, [&](std::int64_t done, std::int64_t total) {
+  };
+  run.data.latents = std::make_unique<LatentCache>(latent_options(run), encode, run.data.store.get());
+  std::vector<PictureFile> photos, class_images;
+  const CropRule rule = latent_options(run).crop;
+  const bool shows_faces = run.config.data.crop() == "face";
+  for (const Photo& photo : run.data.photos.photos) {
+    photos.push_back({photo.path, shows_faces ? face_to_show(photo, rule) : std::nullopt});
+  }
+  for (const ClassPicture& picture : run.data.class_images) class_images.push_back({picture.path, std::nullopt});
+  run.data.latents->load(photos, class_images, [&](std::int64_t done, std::int64_t total) {
     tell_phase(observers, "encoding pictures", done, total);
     stop_if_asked(stop);
   });
+  if (run.config.objective.masked_loss) prepare_masks(run, observers);
   if (!run.data.latents->cached()) run.notes.push_back(run.data.latents->why_not_cached());
   run.data.texts = prepare_texts(run);
+  note_store(run);
 }
 
 }  // namespace sdtune::train

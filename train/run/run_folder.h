@@ -19,6 +19,8 @@ struct RunFolder {
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path samples() const { return root / "samples"; }
   std::filesystem::path class_images() const { return root / "class_images"; }
+  std::filesystem::path cache() const { return root / "cache"; }
+  std::filesystem::path contact_sheet() const { return root / "contact_sheet.png"; }
   std::filesystem::path model() const { return root / "model"; }
 
   // Whether a run was begun here, finished or not.

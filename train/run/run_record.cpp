@@ -16,8 +16,11 @@ namespace {
 Json image_manifest(const Run& run) {
   Json images = Json::array();
   for (const Photo& photo : run.data.photos.photos) {
-    images.push_back(
-        {{"path", photo.path.string()}, {"size", photo.bytes}, {"sha256", photo.sha256}, {"caption", photo.caption}});
+    images.push_back({{"path", photo.path.string()},
+                      {"size", photo.bytes},
+                      {"sha256", photo.sha256},
+                      {"caption", photo.caption},
+                      {"repeats", photo.repeats}});
   }
   return images;
 }

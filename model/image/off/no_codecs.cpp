@@ -24,7 +24,13 @@ Image decode_image(std::string_view, const std::string& where) {
 ImageInfo verify_image(std::string_view, const std::string& where) {
   refuse(where);
 }
+Preview preview_image(std::string_view, const std::string& where, std::int64_t) {
+  refuse(where);
+}
 Image read_image(const std::filesystem::path& path) {
+  refuse(path.string());
+}
+std::optional<Image> read_alpha(const std::filesystem::path& path) {
   refuse(path.string());
 }
 std::string encode_png(const Image&, const std::vector<PngText>&) {

@@ -43,6 +43,33 @@ TEST(Crop, TakesTheSquareAtItsCorner) {
   }
 }
 
+TEST(Crop, CoversARectangle) {
+  const CropPlan plan = center_crop(1000, 750, 448, 576);
+  EXPECT_EQ(plan.resized_width, 768);
+  EXPECT_EQ(plan.resized_height, 576);
+  EXPECT_EQ(plan.left, 160);
+  EXPECT_EQ(plan.top, 0);
+  for (std::int64_t width = 1; width < 90; ++width) {
+    for (std::int64_t height = 1; height < 90; ++height) {
+      const CropPlan any = center_crop(width, height, 24, 40);
+      EXPECT_TRUE(any.resized_width == 24 || any.resized_height == 40);
+      EXPECT_GE(any.free_columns(), 1);
+      EXPECT_GE(any.free_rows(), 1);
+    }
+  }
+}
+
+TEST(Crop, MovesTowardsABoxAsFarAsThePhotoReaches) {
+  const CropPlan middle = center_crop(1000, 500, 100);  // 200 x 100
+  EXPECT_EQ(centered_on(middle, 1000, 500, {600, 100, 100, 100}).left, 80);
+  EXPECT_EQ(centered_on(middle, 1000, 500, {950, 100, 50, 100}).left, 100);
+  EXPECT_EQ(centered_on(middle, 1000, 500, {0, 0, 10, 10}).left, 0);
+  EXPECT_EQ(centered_on(middle, 1000, 500, {0, 0, 10, 10}).top, 0);
+  const ImageBox right{900, 200, 90, 90};
+  EXPECT_FALSE(shows(middle, 1000, 500, right));
+  EXPECT_TRUE(shows(centered_on(middle, 1000, 500, right), 1000, 500, right));
+}
+
 TEST(Crop, RefusesASquareOutsideOfThePicture) {
   CropPlan plan = center_crop(6, 4, 4);
   EXPECT_EQ(plan.free_columns(), 3);

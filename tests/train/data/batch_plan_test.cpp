@@ -75,5 +75,61 @@ TEST(BatchPlan, WithoutClassPictures) {
   EXPECT_THROW(BatchPlan(1, 1, 0, {0, 1, 1}), DataError);
 }
 
+// Seven photos in three shapes, one of them shown three times an epoch.
+EpochPictures three_shapes() {
+  return {{0, 1, 2, 3, 4, 5, 6, 6, 6}, {0, 0, 0, 0, 2, 2, 5, 5, 5}};
+}
+
+std::vector<std::int64_t> pictures_of(BatchPlan& plan, std::uint64_t step) {
+  std::vector<std::int64_t> pictures;
+  for (std::int64_t round = 0; round < plan.shape().rounds; ++round) {
+    for (std::int64_t rank = 0; rank < plan.shape().ranks; ++rank) {
+      for (const BatchSlot& slot : plan.photos(step, rank, round)) pictures.push_back(slot.picture);
+    }
+  }
+  return pictures;
+}
+
+TEST(BatchPlan, AStepsPhotosAreOfOneBucket) {
+  BatchPlan plan(3, three_shapes(), {}, {2, 1, 2});
+  const std::map<std::int64_t, int> bucket_of = {{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 2}, {5, 2}, {6, 5}};
+  std::map<std::int64_t, int> times;
+  std::map<int, int> steps;
+  for (std::uint64_t step = 0; step < 90; ++step) {
+    const std::vector<std::int64_t> pictures = pictures_of(plan, step);
+    ASSERT_EQ(pictures.size(), 4u);
+    for (const std::int64_t picture : pictures) {
+      EXPECT_EQ(bucket_of.at(picture), bucket_of.at(pictures[0]));
+      ++times[picture];
+    }
+    ++steps[bucket_of.at(pictures[0])];
+  }
+  // Ten cycles of nine steps: every entry as often as any other.
+  EXPECT_EQ(steps, (std::map<int, int>{{0, 40}, {2, 20}, {5, 30}}));
+  EXPECT_EQ(times, (std::map<std::int64_t, int>{{0, 40}, {1, 40}, {2, 40}, {3, 40}, {4, 40}, {5, 40}, {6, 120}}));
+  EXPECT_DOUBLE_EQ(plan.epochs(9), 4.0);
+}
+
+TEST(BatchPlan, BucketsDoNotDependOnWhoComputes) {
+  BatchPlan one(3, three_shapes(), {}, {4, 1, 1}), split(3, three_shapes(), {}, {1, 2, 2}),
+      other(4, three_shapes(), {}, {4, 1, 1});
+  int differ = 0;
+  for (std::uint64_t step = 40; step-- > 0;) {  // backwards: no step needs those before it
+    EXPECT_EQ(pictures_of(one, step), pictures_of(split, step));
+    differ += pictures_of(one, step) != pictures_of(other, step);
+  }
+  EXPECT_GT(differ, 20) << "another seed must give another order";
+}
+
+TEST(BatchPlan, RepeatsCountInAnEpoch) {
+  BatchPlan plan(1, EpochPictures{{0, 0, 0, 1}, {0, 0, 0, 0}}, {}, {4, 1, 1});
+  EXPECT_EQ(plan.epoch_size(), 4);
+  for (std::uint64_t step = 0; step < 5; ++step) {
+    std::vector<std::int64_t> pictures = pictures_of(plan, step);
+    std::sort(pictures.begin(), pictures.end());
+    EXPECT_EQ(pictures, (std::vector<std::int64_t>{0, 0, 0, 1}));
+  }
+}
+
 }  // namespace
 }  // namespace sdtune::train

@@ -20,8 +20,8 @@ class LatentCacheTest : public PictureFolder {
  protected:
   void SetUp() override {
     PictureFolder::SetUp();
-    files_ = {picture("a.png", 1, 19, 8), picture("b.png", 2, 9, 13), picture("c.png", 3, 8, 8)};
-    options_.resolution = kSide;
+    files_ = {{picture("a.png", 1, 19, 8), {}}, {picture("b.png", 2, 9, 13), {}}, {picture("c.png", 3, 8, 8), {}}};
+    options_.crop.resolution = kSide;
     options_.seed = 5;
     options_.scaling_factor = 0.5;
     options_.shift_factor = 0.25;
@@ -37,7 +37,7 @@ class LatentCacheTest : public PictureFolder {
   }
 
   LatentOptions options_;
-  std::vector<std::filesystem::path> files_;
+  std::vector<PictureFile> files_;
   int encodings_ = 0;
   const std::vector<BatchSlot> slots_ = {{0, 0, false, 1}, {0, 1, false, 0}, {0, 1, true, 0}, {1, 2, false, 2}};
 };
@@ -81,7 +81,7 @@ TEST_F(LatentCacheTest, FlipsHalfOfTheSlots) {
 }
 
 TEST_F(LatentCacheTest, RandomCropReachesEveryPlaceAndIsNotCached) {
-  options_.center_crop = false;
+  options_.crop.random = true;
   LatentCache random = cache(true);
   EXPECT_FALSE(random.cached());
   EXPECT_NE(random.why_not_cached().find("center_crop"), std::string::npos);
@@ -101,6 +101,29 @@ TEST_F(LatentCacheTest, TimeIdsAreDiffusersOrder) {
   // b: 9 x 13 (w x h) becomes 8 x 11; the square's top is 1.5, rounded to even.
   const torch::Tensor expected = torch::tensor({13.0f, 9.0f, 2.0f, 0.0f, 8.0f, 8.0f}).unsqueeze(0);
   EXPECT_TRUE(torch::equal(ids, expected)) << ids;
+}
+
+TEST_F(LatentCacheTest, BucketsKeepShapesAndTellThem) {
+  options_.crop.buckets = model::BucketRule{kSide, 4, 16, 4, true};
+  const LatentCache kept = cache(true);
+  // a: 19 x 8 becomes 12 x 4; b, 9 x 13, and c, 8 x 8, become squares.
+  EXPECT_EQ(kept.size_of(slots_[1]), (model::PictureSize{12, 4}));
+  EXPECT_EQ(kept.size_of(slots_[0]), (model::PictureSize{8, 8}));
+  EXPECT_EQ(kept.size_of(slots_[2]), (model::PictureSize{8, 8}));
+  const EpochPictures epoch = kept.photo_epoch({2, 1, 3});
+  EXPECT_EQ(epoch.pictures, (std::vector<std::int64_t>{0, 0, 1, 2, 2, 2}));
+  EXPECT_EQ(epoch.buckets, (std::vector<std::int64_t>{0, 0, 1, 1, 1, 1}));
+  LatentCache again = cache(true);
+  EXPECT_EQ(again.latents({slots_[1]}).sizes(), (std::vector<std::int64_t>{1, 3, 2, 6}));
+  // 19 x 8 resized to 12 x 5, of which the upper four rows (0.5 rounds to even): height before width.
+  const torch::Tensor expected = torch::tensor({8.0f, 19.0f, 0.0f, 0.0f, 4.0f, 12.0f}).unsqueeze(0);
+  EXPECT_TRUE(torch::equal(again.time_ids({slots_[1]}), expected)) << again.time_ids({slots_[1]});
+}
+
+TEST_F(LatentCacheTest, CropShowsWhatItIsToldTo) {
+  files_[0].shown = model::ImageBox{14, 2, 4, 4};
+  const torch::Tensor ids = cache(true).time_ids({{0, 0, false, 0}});
+  EXPECT_EQ(ids[0][3].item<float>(), 11.0f) << "as far to the right as the picture reaches";
 }
 
 TEST_F(LatentCacheTest, CacheKeepsMomentsAndNoPictures) {

@@ -1,0 +1,125 @@
+// `sdtune doctor`: what is to be said of a folder of photos before anything is trained on them.
+#include <cstdio>
+#include <filesystem>
+
+#include "app/cli/error_report.h"
+#include "app/commands/command.h"
+#include "app/commands/photo_advice.h"
+#include "app/commands/training_arguments.h"
+#include "train/run/photo_report.h"
+
+namespace sdtune::app {
+namespace {
+
+class DoctorCommand : public Command {
+ public:
+  CommandHelp help() const override {
+    return {"doctor", "Looks at photos: duplicates, blur, size, faces, crops.",
+            "sdtune doctor --images DIR [--contact-sheet FILE.png] [options of train]"};
+  }
+
+  FieldList fields() override {
+    FieldList list = own_fields();
+    const FieldList options = options_.fields();
+    list.insert(list.end(), options.begin(), options.end());
+    return list;
+  }
+
+  // 0, or 2 when a photo cannot be read.
+  int run(Arguments arguments) override {
+    train::Origins unused;
+    train::apply_settings(own_fields(), take_settings(arguments, own_fields()), unused, arguments.problems);
+    options_.load(arguments);
+    std::vector<Problem> problems = options_.loaded.problems;
+    const train::TrainConfig& config = options_.loaded.config;
+    if (config.data.images.empty() && config.data.concepts.empty()) {
+      problems.push_back({"--images", "is not given", "name the folder with the photos"});
+    }
+    if (!contact_sheet_.empty() && std::filesystem::path(contact_sheet_).extension() != ".png") {
+      problems.push_back({"--contact-sheet", "does not end with .png (got " + contact_sheet_ + ")", ""});
+    }
+    if (!problems.empty()) throw ConfigError(problems);
+    const train::PhotoReport report = train::examine_photos(config);
+    if (json_) {
+      print_json(report);
+    } else {
+      print_text(report);
+    }
+    if (!contact_sheet_.empty()) write_sheet(report, config.data);
+    finish_output();
+    return static_cast<int>(report.folder.bad.empty() ? ExitCode::kDone : ExitCode::kBadInput);
+  }
+
+ private:
+  FieldList own_fields() {
+    const std::string group = "Doctor";
+    FieldInfo sheet{.name = "contact_sheet",
+                    .help = "Write a picture of the crops as they are trained on, pixel for pixel.",
+                    .group = group};
+    sheet.placeholder = "FILE.png";
+    return {{{.name = "json", .help = "Print the result as one JSON object.", .group = group}, &json_},
+            {std::move(sheet), &contact_sheet_}};
+  }
+
+  static Json photo_json(const train::Photo& photo) {
+    Json json{{"file", photo.path.string()},      {"width", photo.width},     {"height", photo.height},
+              {"orientation", photo.orientation}, {"caption", photo.caption}, {"repeats", photo.repeats}};
+    if (!photo.exam) return json;
+    json["sharpness"] = photo.exam->signs.sharpness;
+    json["faces"] = Json::array();
+    for (const model::ImageBox& face : photo.exam->faces) {
+      json["faces"].push_back({face.left, face.top, face.width, face.height});
+    }
+    return json;
+  }
+
+  static void print_json(const train::PhotoReport& report) {
+    Json json;
+    json["photos"] = Json::array();
+    for (const train::Photo& photo : report.folder.photos) json["photos"].push_back(photo_json(photo));
+    json["problems"] = problems_json(report.folder.bad);
+    std::vector<Problem> warnings = report.folder.warnings;
+    warnings.insert(warnings.end(), report.diagnosis.warnings.begin(), report.diagnosis.warnings.end());
+    json["warnings"] = problems_json(warnings);
+    json["notes"] = report.diagnosis.notes;
+    json["left_out"] = problems_json(report.folder.left_out);
+    std::puts(json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  }
+
+  static void print_text(const train::PhotoReport& report) {
+    for (const train::Photo& photo : report.folder.photos) {
+      const std::string faces = photo.exam && photo.exam->searched ? std::to_string(photo.exam->faces.size()) : "?";
+      std::printf("%-32s %5lld x %-5lld sharpness %.3f  faces %s  \"%s\"\n", photo.name.c_str(),
+                  static_cast<long long>(photo.width), static_cast<long long>(photo.height),
+                  photo.exam ? photo.exam->signs.sharpness : 0.0, faces.c_str(), photo.caption.c_str());
+    }
+    print_problems(report.folder.bad);
+    print_advice({report.folder.warnings, {}});
+    print_advice(report.diagnosis);
+    std::printf("%zu photos, %zu warnings, %zu that cannot be read\n", report.folder.photos.size(),
+                report.folder.warnings.size() + report.diagnosis.warnings.size(), report.folder.bad.size());
+  }
+
+  void write_sheet(const train::PhotoReport& report, const train::DataOptions& options) const {
+    if (report.folder.photos.empty()) return;
+    const std::filesystem::path path = contact_sheet_;
+    if (path.has_parent_path()) real_file_system().create_directories(path.parent_path());
+    const std::size_t shown = train::write_contact_sheet(real_file_system(), path, report, options);
+    if (shown < report.folder.photos.size()) {
+      std::fprintf(stderr, "sdtune: note: the contact sheet shows the first %zu photos\n", shown);
+    }
+    if (!json_) std::puts(contact_sheet_.c_str());
+  }
+
+  bool json_ = false;
+  std::string contact_sheet_;
+  TrainingArguments options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_doctor_command() {
+  return std::make_unique<DoctorCommand>();
+}
+
+}  // namespace sdtune::app

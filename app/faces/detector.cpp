@@ -1,0 +1,80 @@
+#include "app/faces/detector.h"
+
+#include <algorithm>
+#include <opencv2/imgproc.hpp>
+#include <opencv2/objdetect.hpp>
+#include <stdexcept>
+
+namespace sdtune::faces {
+
+namespace {
+
+void largest_first(std::vector<Face>& faces) {
+  std::stable_sort(faces.begin(), faces.end(),
+                   [](const Face& a, const Face& b) { return a.box.area() > b.box.area(); });
+}
+
+class CascadeDetector : public Detector {
+ public:
+  explicit CascadeDetector(const std::string& file) {
+    if (!cascade_.load(file)) throw std::runtime_error(file + " is not a cascade that OpenCV reads");
+  }
+
+  std::vector<Face> find(const cv::Mat& rgb) override {
+    cv::Mat grey;
+    cv::cvtColor(rgb, grey, cv::COLOR_RGB2GRAY);
+    cv::equalizeHist(grey, grey);
+    const int smallest = std::max(kSmallestFace, std::min(grey.rows, grey.cols) / kSmallestShare);
+    std::vector<cv::Rect> boxes;
+    std::vector<int> levels;
+    std::vector<double> weights;
+    cascade_.detectMultiScale(grey, boxes, levels, weights, kScaleStep, kNeighbours, 0, {smallest, smallest}, {}, true);
+    std::vector<Face> faces;
+    for (std::size_t i = 0; i < boxes.size(); ++i) faces.push_back({cv::Rect2f(boxes[i]), weights[i]});
+    largest_first(faces);
+    return faces;
+  }
+
+ private:
+  static constexpr int kSmallestFace = 24;   // px, what the cascades were trained on
+  static constexpr int kSmallestShare = 10;  // of the shorter side: a smaller face is no portrait
+  static constexpr double kScaleStep = 1.1;
+  static constexpr int kNeighbours = 4;
+
+  cv::CascadeClassifier cascade_;
+};
+
+class YunetDetector : public Detector {
+ public:
+  explicit YunetDetector(const std::string& file) : network_(cv::FaceDetectorYN::create(file, "", {320, 320})) {}
+
+  std::vector<Face> find(const cv::Mat& rgb) override {
+    cv::Mat bgr, rows;
+    cv::cvtColor(rgb, bgr, cv::COLOR_RGB2BGR);
+    network_->setInputSize(bgr.size());
+    network_->detect(bgr, rows);  // a face a row: x, y, width, height, five landmarks, score
+    std::vector<Face> faces;
+    for (int i = 0; i < rows.rows; ++i) {
+      const float* row = rows.ptr<float>(i);
+      faces.push_back({{row[0], row[1], row[2], row[3]}, row[14]});
+    }
+    largest_first(faces);
+    return faces;
+  }
+
+ private:
+  cv::Ptr<cv::FaceDetectorYN> network_;
+};
+
+}  // namespace
+
+std::unique_ptr<Detector> make_detector(const std::string& model_file) {
+  try {
+    if (model_file.ends_with(".onnx")) return std::make_unique<YunetDetector>(model_file);
+    return std::make_unique<CascadeDetector>(model_file);
+  } catch (const cv::Exception& error) {
+    throw std::runtime_error(model_file + " cannot be read by OpenCV: " + error.err);
+  }
+}
+
+}  // namespace sdtune::faces

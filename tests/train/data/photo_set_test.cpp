@@ -1,0 +1,93 @@
+#include "train/data/photo_set.h"
+
+#include "tests/train/data/picture_folder.h"
+
+namespace sdtune::train {
+namespace {
+
+class PhotoSetTest : public PictureFolder {
+ protected:
+  std::filesystem::path picture_in(const std::string& folder, const std::string& name, std::uint32_t seed) {
+    std::filesystem::create_directories(folder_ / folder);
+    return picture(folder + "/" + name, seed);
+  }
+  ConceptOptions subject(const std::string& folder) const {
+    ConceptOptions result;
+    result.images = (folder_ / folder).string();
+    result.instance_prompt = "a photo of sks person";
+    result.class_prompt = "a photo of a person";
+    return result;
+  }
+  DataOptions options_;
+};
+
+TEST_F(PhotoSetTest, KohyasFoldersHaveRepeatsAndPrompt) {
+  picture_in("me", "plain.png", 1);
+  picture_in("me/10_sks person", "a.png", 2);
+  picture_in("me/10_sks person", "b.png", 3);
+  write("me/10_sks person/b.txt", "sks person laughs");
+  picture_in("me/2024_holidays", "c.png", 4);
+  std::filesystem::create_directories(folder_ / "me/other");
+  const PhotoFolder found = scan_photos({subject("me")}, options_);
+  ASSERT_EQ(found.photos.size(), 3u);
+  EXPECT_EQ(found.photos[0].caption, "a photo of sks person");
+  EXPECT_EQ(found.photos[0].repeats, 1);
+  EXPECT_EQ(found.photos[1].name, "10_sks person/a.png");
+  EXPECT_EQ(found.photos[1].caption, "sks person");
+  EXPECT_EQ(found.photos[1].repeats, 10);
+  EXPECT_FALSE(found.photos[1].has_caption);
+  EXPECT_EQ(found.photos[2].caption, "sks person laughs");
+  EXPECT_EQ(found.left_out.size(), 2u) << "a year is no number of repeats, and other folders are not read";
+}
+
+TEST_F(PhotoSetTest, SubjectsHaveTheirOwnPromptAndRepeats) {
+  picture_in("a", "1.png", 1);
+  picture_in("b/3_ohwx dog", "1.png", 2);
+  std::vector<ConceptOptions> concepts = {subject("a"), subject("b")};
+  concepts[1].repeats = 2;
+  concepts[0].instance_prompt = "a drawing of [trigger]";
+  options_.trigger_word = "sks man";
+  const PhotoFolder found = scan_photos(concepts, options_);
+  ASSERT_EQ(found.photos.size(), 2u);
+  EXPECT_EQ(found.photos[0].name, "1: 1.png");
+  EXPECT_EQ(found.photos[0].caption, "a drawing of sks man");
+  EXPECT_EQ(found.photos[1].name, "2: 3_ohwx dog/1.png");
+  EXPECT_EQ(found.photos[1].repeats, 6);
+  EXPECT_EQ(found.photos[1].subject, 1u);
+  EXPECT_THROW(scan_photos({subject("absent")}, options_), DataError);
+  std::filesystem::create_directories(folder_ / "empty/4_x");
+  EXPECT_THROW(scan_photos({subject("empty")}, options_), DataError);
+}
+
+TEST_F(PhotoSetTest, MetadataGivesCaptionsAndFaces) {
+  for (const char* name : {"a.png", "b.png", "c.png"}) picture_in("me", name, static_cast<std::uint32_t>(name[0]));
+  write("me/b.txt", "from the text file");
+  write("me/metadata.jsonl",
+        "{\"file_name\": \"a.png\", \"text\": \" [trigger]\\nlaughs \", \"face\": [1, 2, 3.5, 1], \"tags\": []}\n\n"
+        "{\"file_name\": \"b.png\", \"text\": \"from the table\"}\n{\"file_name\": \"lost.png\"}\n");
+  const PhotoFolder found = scan_photos({subject("me")}, options_);
+  ASSERT_EQ(found.photos.size(), 3u);
+  EXPECT_EQ(found.photos[0].caption, "sks person laughs");
+  EXPECT_EQ(found.photos[0].face, (model::ImageBox{1, 2, 3.5, 1}));
+  EXPECT_EQ(found.photos[1].caption, "from the text file");
+  EXPECT_EQ(found.photos[2].caption, "a photo of sks person");
+  ASSERT_EQ(found.warnings.size(), 1u);
+  EXPECT_NE(found.warnings[0].what.find("lost.png"), std::string::npos);
+  options_.trigger_word = "ohwx";
+  EXPECT_EQ(scan_photos({subject("me")}, options_).photos[1].caption, "ohwx, from the text file");
+}
+
+TEST_F(PhotoSetTest, BadMetadataIsNamedByItsLine) {
+  picture_in("me", "a.png", 1);
+  write("me/metadata.jsonl",
+        "{\"file_name\": \"a.png\"}\nno json\n{\"text\": \"x\"}\n{\"file_name\": \"b\", \"face\": [1, 2]}\n"
+        "{\"file_name\": \"a.png\"}\n{\"file_name\": \"c\", \"text\": \" \"}\n");
+  const PhotoFolder found = scan_photos({subject("me")}, options_);
+  ASSERT_EQ(found.bad.size(), 5u);
+  for (std::size_t i = 0; i < found.bad.size(); ++i) {
+    EXPECT_TRUE(found.bad[i].where.ends_with("metadata.jsonl:" + std::to_string(i + 2))) << found.bad[i].line();
+  }
+}
+
+}  // namespace
+}  // namespace sdtune::train

@@ -1,0 +1,29 @@
+// What is wrong with a set of photos although each of them can be read: duplicates, blur, sizes, faces, strangers.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/data/crop_rule.h"
+#include "train/data/photo_folder.h"
+
+namespace sdtune::train {
+
+// What a photo should be looked at for. Nothing here stops a run.
+struct Diagnosis {
+  std::vector<Problem> warnings;   // each with the photo, what is to be seen in it, and what to do
+  std::vector<std::string> notes;  // what was done or could not be done: turned by EXIF, faces not looked for
+};
+
+// Examined photos (PhotoExaminer) cut by `rule`. Finds near-duplicates, blur, photos that must be enlarged, no face,
+// more than one face, a head that the crop cuts, and the one grey photo among coloured ones. Faces are not missed in
+// pictures that sdtune rendered, nor where no photo has one. `trouble`: why faces were not looked for
+// (PhotoExaminer::trouble).
+Diagnosis diagnose(const std::vector<Photo>& photos, const CropRule& rule, bool crops_faces,
+                   const std::string& trouble);
+
+// What a photo's crop is to show: its head, or where that is larger than the crop its face; unset without a face.
+std::optional<model::ImageBox> face_to_show(const Photo& photo, const CropRule& rule);
+
+}  // namespace sdtune::train

@@ -1,0 +1,51 @@
+// Where faces are, as the program sdtune-faces sees them: OpenCV's detectors cannot live in a process with LibTorch.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "model/base/image.h"
+#include "model/image/crop.h"
+
+namespace sdtune::train {
+
+// The started program. Calls may come from several threads; they are answered one after the other.
+class FaceFinder {
+ public:
+  // Starts it with these models (face_models()), of which the first that finds a face decides. Throws DataError when
+  // the program or a model is missing or cannot be used.
+  explicit FaceFinder(const std::vector<std::filesystem::path>& models);
+  ~FaceFinder();
+  FaceFinder(const FaceFinder&) = delete;
+  FaceFinder& operator=(const FaceFinder&) = delete;
+
+  // The faces of a picture in its pixels, the largest first. Throws DataError when the program has died.
+  std::vector<model::ImageBox> find(const Image& picture);
+
+ private:
+  void start(const std::string& program, const std::vector<std::filesystem::path>& models);
+  void stop();
+  void send(const void* bytes, std::size_t count);
+  std::string read_line();
+  void expect_ready();
+
+  std::mutex mutex_;
+  pid_t process_ = -1;
+  int socket_ = -1;
+  std::string received_;
+};
+
+// The model files: the one the user names, else the cascades that came with sdtune or with Debian's opencv-data. Throws
+// ConfigError for a file that is not there or is neither .xml nor .onnx, DataError where no cascade is installed.
+std::vector<std::filesystem::path> face_models(const std::string& face_model);
+
+// The head around a face: detectors frame brows to chin. Reaches up by 0.6 of the face's height, down by 0.25 and to
+// each side by 0.35 of its width; within a picture of that size, px.
+model::ImageBox head_around(const model::ImageBox& face, std::int64_t width, std::int64_t height);
+
+}  // namespace sdtune::train

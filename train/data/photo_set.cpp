@@ -1,0 +1,96 @@
+#include "train/data/photo_set.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <utility>
+
+#include "train/data/trigger.h"
+
+namespace sdtune::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMostFolderRepeats = 1000;  // a larger number is a year: "2024_holidays"
+
+struct KohyaFolder {
+  fs::path path;
+  FolderName name;
+};
+
+std::vector<KohyaFolder> kohya_folders(const fs::path& folder) {
+  std::vector<KohyaFolder> found;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::optional<FolderName> name = kohya_folder(at->path().filename().string());
+    if (name && at->is_directory(error)) found.push_back({at->path(), *name});
+  }
+  std::sort(found.begin(), found.end(), [](const KohyaFolder& left, const KohyaFolder& right) {
+    return natural_less(left.path.filename().string(), right.path.filename().string());
+  });
+  return found;
+}
+
+template <typename Item>
+void append(std::vector<Item>& list, std::vector<Item>& more) {
+  list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+// What both folders hold, one after the other.
+void add_folder(PhotoFolder& all, PhotoFolder more) {
+  append(all.photos, more.photos);
+  append(all.bad, more.bad);
+  append(all.left_out, more.left_out);
+  append(all.warnings, more.warnings);
+}
+
+PhotoFolder scan_subject(const ConceptOptions& subject, bool use_captions, const ExaminePhoto& examine) {
+  const fs::path folder = subject.images;
+  PhotoFolder result = scan_photos_if_any(folder, subject.instance_prompt, use_captions, examine);
+  for (const KohyaFolder& part : kohya_folders(folder)) {
+    std::erase_if(result.left_out, [&](const Problem& entry) { return entry.where == part.path.string(); });
+    PhotoFolder more = scan_photos_if_any(part.path, part.name.prompt, use_captions, examine);
+    for (Photo& photo : more.photos) {
+      photo.repeats = part.name.repeats;
+      photo.name.insert(0, part.path.filename().string() + "/");
+    }
+    add_folder(result, std::move(more));
+  }
+  if (result.photos.empty() && result.bad.empty()) throw no_photo(folder, result.left_out.size());
+  return result;
+}
+
+}  // namespace
+
+std::optional<FolderName> kohya_folder(const std::string& name) {
+  FolderName result;
+  const char* const end = name.data() + name.size();
+  const auto [stop, status] = std::from_chars(name.data(), end, result.repeats);
+  const bool is_count = status == std::errc() && result.repeats >= 1 && result.repeats <= kMostFolderRepeats;
+  if (!is_count || stop == end || *stop != '_' || stop + 1 == end) return {};
+  result.prompt.assign(stop + 1, end);
+  return result;
+}
+
+PhotoFolder scan_photos(const std::vector<ConceptOptions>& concepts, const DataOptions& options,
+                        const ExaminePhoto& examine) {
+  PhotoFolder all;
+  for (std::size_t i = 0; i < concepts.size(); ++i) {
+    const ConceptOptions& subject = concepts[i];
+    PhotoFolder found = scan_subject(subject, options.use_captions, examine);
+    const std::string own_trigger = trigger_of(subject.instance_prompt, subject.class_prompt);
+    for (Photo& photo : found.photos) {
+      photo.subject = i;
+      photo.repeats *= subject.repeats;
+      photo.caption = with_trigger(photo.caption, options.trigger_word.empty() ? own_trigger : options.trigger_word);
+      if (photo.has_caption) photo.caption = led_by_trigger(photo.caption, options.trigger_word);
+      if (concepts.size() > 1) photo.name.insert(0, std::to_string(i + 1) + ": ");
+    }
+    add_folder(all, std::move(found));
+  }
+  return all;
+}
+
+}  // namespace sdtune::train

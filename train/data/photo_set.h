@@ -1,0 +1,25 @@
+// The photos of all subjects of a run, with kohya's folders, repeats and trigger words.
+#pragma once
+
+#include <vector>
+
+#include "train/data/concept_options.h"
+#include "train/data/photo_folder.h"
+
+namespace sdtune::train {
+
+// Subject by subject the photos of its folder, and then those of each of its subfolders named as kohya's trainer has
+// them: "10_sks person" shows its photos 10 times as often, with "sks person" as the prompt of those without a caption.
+// Captions have their [trigger] replaced (trigger_word says by what). Throws DataError for a folder that is not there,
+// or without any picture. `examine`, if given, looks at each.
+PhotoFolder scan_photos(const std::vector<ConceptOptions>& concepts, const DataOptions& options,
+                        const ExaminePhoto& examine = {});
+
+// What a subfolder's name says, unset for any other folder.
+struct FolderName {
+  std::int64_t repeats = 1;
+  std::string prompt;
+};
+std::optional<FolderName> kohya_folder(const std::string& name);
+
+}  // namespace sdtune::train

@@ -1,0 +1,28 @@
+// Everything that training does before its first step, done beforehand: on a cheap machine, or to look at it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "train/config/train_config.h"
+#include "train/observe/observer.h"
+#include "train/run/train.h"
+
+namespace sdtune::train {
+
+struct PreparedRun {
+  ExitCode code = ExitCode::kDone;
+  std::filesystem::path contact_sheet;
+  std::filesystem::path cache;  // where the encoded pictures and captions are
+  std::int64_t photos = 0, class_images = 0;
+  std::vector<std::string> notes;  // what an epoch consists of, what was found in the cache
+};
+
+// Draws the class pictures, encodes pictures and captions into cache_dir (or the run folder's `cache`, where `train`
+// finds them), and writes the contact sheet. Refuses what train() would refuse, with the same errors; what is to be
+// said of the photos goes to the observers.
+PreparedRun prepare(const TrainConfig& config, const std::vector<Observer*>& observers, const StopFlag& stop);
+
+}  // namespace sdtune::train
