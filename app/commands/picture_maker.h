@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "app/commands/sample_options.h"
 #include "model/pipeline/bundle.h"
@@ -39,10 +40,12 @@ class PictureMaker {
                      std::function<void(const model::SampleProgress&)> on_step);
 
  private:
+  void use_loras(const std::vector<std::string>& loras);
   model::SampleRequest request_of(const SampleOptions& options) const;
 
   std::filesystem::path folder_;
   model::ModelBundle bundle_;
+  std::vector<std::string> loras_;  // FILE:WEIGHT of those that hang on it
 };
 
 }  // namespace sdtune::app

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr const char* kEmbeddedBase = "models/portrait-64";
 // What says where pictures go and which are drawn besides, not what one looks like.
 constexpr std::array kNotOfThePicture = {"prompts", "trigger",    "num_images", "batch", "output", "grid",
-                                         "compare", "references", "config",     "like",  "model"};
+                                         "compare", "references", "config",     "like",  "model",  "lora_dir"};
 // Options that name files, alone or with more behind a colon.
 constexpr std::array kFileOptions = {"vae", "init_image", "embedding", "lora"};
 

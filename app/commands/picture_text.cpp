@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "app/commands/lora_tags.h"
 #include "app/commands/model_additions.h"
 #include "app/commands/web_names.h"
 #include "model/base/json.h"
@@ -166,7 +167,8 @@ class ParametersReader {
 
 std::string parameters_text(const SampleOptions& options, const DrawingSources& sources, const DrawnSize& drawn) {
   std::ostringstream text;
-  text << options.prompt << '\n';
+  const std::string loras = lora_tags_text(options.lora);
+  text << options.prompt << (options.prompt.empty() || loras.empty() ? "" : " ") << loras << '\n';
   if (options.negative_prompt && !options.negative_prompt->empty())
     text << kNegative << *options.negative_prompt << '\n';
   bool first = true;

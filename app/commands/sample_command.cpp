@@ -57,7 +57,7 @@ class SampleCommand : public Command {
                  model::describe_device(device).c_str(), model::dtype_name(dtype).c_str());
     std::fprintf(stderr, "seeds    %lld to %lld\n", static_cast<long long>(options_.seed),
                  static_cast<long long>(options_.seed + options_.num_images - 1));
-    sources_ = read_sources(chosen.folder, options_);
+    sources_ = read_sources(chosen.folder, with_all_loras());
     warn_of_record();
     install_stop_signals();
     torch::NoGradGuard no_grad;
@@ -92,6 +92,15 @@ class SampleCommand : public Command {
         one ? "does" : std::to_string(without) + " of " + std::to_string(plan_.jobs.size()) + " do";
     warn({one ? "--prompt" : "--prompts", which + " not say \"" + note.trigger + "\"",
           "these words call the person that the model was trained on"});
+  }
+
+  // The options with the LoRAs of every prompt.
+  SampleOptions with_all_loras() const {
+    SampleOptions all = options_;
+    all.lora.clear();
+    for (const PromptJob& job : plan_.jobs)
+      all.lora.insert(all.lora.end(), job.options.lora.begin(), job.options.lora.end());
+    return all;
   }
 
   void warn_of_record() const {
@@ -139,9 +148,10 @@ class SampleCommand : public Command {
     const std::size_t first_row = rows_.size();
     rows_.resize(first_row + static_cast<std::size_t>(single ? 1 : options_.num_images));
     for (std::size_t number = 0; number < plan_.jobs.size(); ++number) {
-      const PromptJob& job = plan_.jobs[number];
+      PromptJob job = plan_.jobs[number];
+      if (!as_files) job.options.lora.clear();  // they are made for the model, not for what it is compared with
       for (std::int64_t first = 0; first < job.options.num_images && !stop_requested(); first += job.options.batch) {
-        const torch::Tensor pictures = draw_batch(maker, caption, number, first);
+        const torch::Tensor pictures = draw_batch(maker, caption, number, first, job.options);
         if (!pictures.defined()) return;  // stopped
         const DrawnBatch batch{job.options.seed + first, pictures.size(0)};
         for (std::int64_t i = 0; i < pictures.size(0); ++i) {
@@ -158,8 +168,8 @@ class SampleCommand : public Command {
     }
   }
 
-  torch::Tensor draw_batch(PictureMaker& maker, const std::string& label, std::size_t number, std::int64_t first) {
-    const SampleOptions& wanted = plan_.jobs[number].options;
+  torch::Tensor draw_batch(PictureMaker& maker, const std::string& label, std::size_t number, std::int64_t first,
+                           const SampleOptions& wanted) {
     const std::int64_t count = std::min(wanted.batch, wanted.num_images - first);
     const std::int64_t before = static_cast<std::int64_t>(number) * wanted.num_images;  // pictures of earlier prompts
     const std::int64_t all = std::ssize(plan_.jobs) * wanted.num_images;

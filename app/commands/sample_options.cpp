@@ -137,6 +137,13 @@ void add_machine_fields(SampleOptions& options, FieldList& list) {
                              "file's name. May be given more than once.",
                              group, "FILE[:TOKEN]"),
                   &options.embedding});
+  list.push_back({text_field("lora",
+                             "LoRA file or run folder, with a weight behind ':' where it is not 1. May be given more "
+                             "than once.",
+                             group, "FILE[:WEIGHT]"),
+                  &options.lora});
+  list.push_back({text_field("lora_dir", "Where <lora:NAME:WEIGHT> in a prompt finds NAME.safetensors.", group, "DIR"),
+                  &options.lora_dir});
   list.push_back({FieldInfo{.name = "vae_tiling",
                             .help = "Decode pictures above the VAE's sample_size in blended tiles: less memory, "
                                     "slightly other pixels.",

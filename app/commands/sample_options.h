@@ -32,6 +32,8 @@ struct SampleOptions {
   double hires_strength = 0.7;              // of the second pass's steps
   std::string vae;                          // another autoencoder, a folder or file; empty: the model's
   std::vector<std::string> embedding;       // FILE[:token] each
+  std::vector<std::string> lora;            // FILE[:WEIGHT] each
+  std::string lora_dir = "loras";           // where <lora:NAME> of a prompt is looked for
   bool vae_tiling = false;
   bool vae_slicing = true;
   std::string model;  // empty: see chosen_model.h

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/commands/command_options.h"
+#include "app/commands/lora_tags.h"
 #include "app/commands/picture_text.h"
 #include "app/commands/prompt_flags.h"
 #include "app/commands/prompt_list.h"
@@ -85,6 +86,11 @@ SamplePlan make_sample_plan(const Arguments& arguments, SampleOptions& options) 
   } else {
     plan.jobs.push_back({options, std::nullopt});
   }
+  const bool one = options.prompts.empty();
+  for (PromptJob& job : plan.jobs) {
+    resolve_loras(job.options, one ? "--prompt" : "--prompts: " + job.options.prompt, problems);
+  }
+  if (!problems.empty()) throw ConfigError(std::move(problems));
   return plan;
 }
 

@@ -13,6 +13,7 @@ import pytest
 import torch
 from lora_files import load_pipeline
 from peft import LoraConfig
+from PIL import Image
 from program import run
 from safetensors import safe_open
 from safetensors.torch import load_file
@@ -245,6 +246,42 @@ def test_merging_keeps_the_picture_and_can_be_undone(base_of: Callable[[str], Pa
     assert back.returncode == 0, back.stderr
     start, end = load_file(base / unet), load_file(tmp_path / "back" / unet)
     assert max((start[name] - end[name]).abs().max().item() for name in start) < 1e-6
+
+
+def picture_of(base: Path, output: Path, *words: str) -> tuple[bytes, Path]:
+    """The one picture that `sample` draws, and its file."""
+    drawn = run(["sample", "--model", str(base), "--steps", "2", "--width", "32", "--height", "32", "--dtype", "float32",
+                 "--output", str(output), *words])
+    assert drawn.returncode == 0, drawn.stderr
+    path = Path(drawn.stdout.split()[-1])
+    return np.asarray(Image.open(path)).tobytes(), path
+
+
+def test_a_lora_hangs_on_by_flag_and_by_tag(base_of: Callable[[str], Path], train: Callable[..., Path],
+                                            tmp_path: Path) -> None:
+    base = base_of("sd1")
+    output = train(base, tmp_path / "me", LoraSettings(max_train_steps=5, learning_rate=3e-2))
+    plain, _ = picture_of(base, tmp_path / "0", "--prompt", "sks person")
+    own, _ = picture_of(output, tmp_path / "1", "--prompt", "sks person")
+    flag, _ = picture_of(base, tmp_path / "2", "--prompt", "sks person", "--lora", str(output))
+    tag, file = picture_of(base, tmp_path / "3", "--prompt", "sks person <lora:me>", "--lora-dir", str(output / "model"))
+    half, _ = picture_of(base, tmp_path / "4", "--prompt", "sks person", "--lora", f"{output}:0.5")
+    twice, _ = picture_of(base, tmp_path / "5", "--prompt", "sks <lora:me:0.5> person", "--lora", f"{output}:0.5",
+                          "--lora-dir", str(output / "model"))
+    assert own == flag == tag != plain
+    assert half not in (plain, flag) and np.abs(np.frombuffer(twice, np.uint8).astype(int)
+                                                - np.frombuffer(flag, np.uint8)).max() <= 1
+    assert "<lora:me:1>" in Image.open(file).text["parameters"]
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("sks person <lora:me>\nsks person\n")
+    drawn = run(["sample", "--model", str(base), "--steps", "2", "--width", "32", "--height", "32", "--prompts", str(prompts),
+                 "--lora-dir", str(output / "model"), "--output", str(tmp_path / "6")])
+    both = [np.asarray(Image.open(path)).tobytes() for path in drawn.stdout.split()]
+    assert both == [flag, plain], drawn.stderr  # the first prompt's LoRA is off again
+    again, _ = picture_of(base, tmp_path / "7", "--like", str(file))
+    assert again == flag
+    missing = run(["sample", "--model", str(base), "--prompt", "sks person <lora:you>"], cwd=tmp_path)
+    assert missing.returncode == 2 and "<lora:you>" in missing.stderr and not (tmp_path / "samples").exists()
 
 
 MERGE_FAULTS = {
