@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 import sdtune
 import torch
-from program import run
+from program import SDTUNE, run
 from safetensors.torch import load_file
+from test_ranks import torchrun
 from tiny_models import make_pipeline
 from training_reference import Reference, Result, Settings, update_error, write_base, write_photos
 
@@ -103,6 +104,18 @@ def test_a_text_encoder_that_stops_equals_the_plain_loop(case: str, base_of: Cal
     rates = [line["text_encoder_lr"] for line in metrics(output)]
     rate = settings.text_encoder_lr or settings.learning_rate
     assert rates == pytest.approx([rate] * stop + [0.0] * (settings.max_train_steps - stop))
+
+
+def test_two_ranks_stop_it_together(base_of: Callable[[str], Path], photos: Path, tmp_path: Path) -> None:
+    """Also their sums: from then on no gradient of the text encoder comes on either rank."""
+    settings = STOPPING["SD 1 averaged"][1]
+    of_a_rank = words(base_of("sd1"), photos, tmp_path / "run", replace(settings, train_batch_size=1))
+    ended = torchrun(2, [str(SDTUNE), *of_a_rank])
+    assert ended.returncode == 0, ended.stderr
+    loss_error, weight_error = compare(tmp_path / "run", Reference(base_of("sd1"), photos, None, settings).run())
+    print(f"loss {loss_error:.1e}, update {weight_error:.1e}")
+    assert loss_error <= LOSS_TOLERANCE
+    assert weight_error <= UPDATE_TOLERANCE
 
 
 @pytest.mark.parametrize("saved_at", [2, 4])
