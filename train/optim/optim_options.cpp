@@ -76,8 +76,8 @@ void add_adam_fields(OptimOptions& options, FieldList& list) {
 void add_choice_fields(OptimOptions& options, FieldList& list) {
   FieldInfo optimizer =
       field("optimizer",
-            "adamw_8bit keeps AdamW's moments in a quarter of the memory, adafactor in almost none, "
-            "lion one instead of two; prodigy finds the learning rate itself: set learning_rate to 1.");
+            "adamw_8bit and adafactor keep about a quarter of AdamW's state, lion half of it; prodigy "
+            "keeps twice as much and finds the learning rate itself: set learning_rate to 1.");
   optimizer.aliases = {"optimizer_type"};
   optimizer.choices = {"adamw", "adamw_8bit", "adafactor", "lion", "prodigy"};
   list.push_back({std::move(optimizer), &options.optimizer});
