@@ -11,8 +11,9 @@ endif()
 find_package(nlohmann_json REQUIRED)
 file(GLOB face_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/app/faces/*.cpp")
 add_executable(sdtune-faces ${face_sources})
-sdtune_setup_target(sdtune-faces DEPENDS opencv_image "${SDTUNE_OPENCV_objdetect}" nlohmann_json::nlohmann_json)
-target_include_directories(sdtune-faces SYSTEM PRIVATE "${SDTUNE_OBJDETECT_INCLUDE}")
+sdtune_setup_target(sdtune-faces DEPENDS "${SDTUNE_OPENCV_objdetect}" "${SDTUNE_OPENCV_imgproc}" "${SDTUNE_OPENCV_core}"
+                    nlohmann_json::nlohmann_json)
+target_include_directories(sdtune-faces SYSTEM PRIVATE "${SDTUNE_OPENCV_INCLUDE}" "${SDTUNE_OBJDETECT_INCLUDE}")
 # What objdetect links in turn (dnn, calib3d) is found at run time.
 target_link_options(sdtune-faces PRIVATE "LINKER:--allow-shlib-undefined")
 add_dependencies(sdtune sdtune-faces)

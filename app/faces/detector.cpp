@@ -38,8 +38,8 @@ class CascadeDetector : public Detector {
  private:
   static constexpr int kSmallestFace = 24;   // px, what the cascades were trained on
   static constexpr int kSmallestShare = 10;  // of the shorter side: a smaller face is no portrait
-  static constexpr double kScaleStep = 1.1;
-  static constexpr int kNeighbours = 4;
+  static constexpr double kScaleStep = 1.15;
+  static constexpr int kNeighbours = 3;
 
   cv::CascadeClassifier cascade_;
 };

@@ -139,7 +139,8 @@ Preview preview_image(std::string_view bytes, const std::string& where, std::int
   const std::int64_t side = std::max(preview.info.width, preview.info.height);
   if (preview.info.format == ImageFormat::kJpeg) {
     unsigned reduction = 1;
-    while (reduction < 8 && side / (2 * reduction) >= longest) reduction *= 2;
+    // A little less than asked for is seen as well, and takes half the time.
+    while (reduction < 8 && 4 * side / (2 * reduction) >= 3 * longest) reduction *= 2;
     preview.image = decode_jpeg(bytes, where, reduction);
   } else {
     preview.image = decode_stored(bytes, preview.info, where);

@@ -27,7 +27,8 @@ Image decode_image(std::string_view bytes, const std::string& where);
 // Reads all of the file's data as decode_image does, throws what it would throw, and keeps no pixels.
 ImageInfo verify_image(std::string_view bytes, const std::string& where);
 
-// A picture seen from far: as decode_image gives it, but with its longer side reduced to about `longest` px.
+// A picture seen from far: as decode_image gives it, but with its longer side reduced to `longest` px, or a little less
+// (3/4 of it at least).
 struct Preview {
   ImageInfo info;
   Image image;

@@ -8,14 +8,23 @@ namespace sdtune::train {
 
 namespace {
 
-constexpr std::int64_t kSmallestSearched = 256;  // px, the shorter side: detectors want faces of 40 px
+// px: detectors want faces of 40 px, and their time grows with the area.
+constexpr std::int64_t kSmallestSearched = 256;  // the shorter side
+constexpr std::int64_t kLargestSearched = 400;   // the longer side, unless the shorter one would be too short
 
-// A small or long picture enlarged by a whole number, so that a face in it is large enough to be found.
+// A small or long picture enlarged by a whole number, so that a face in it is large enough to be found, and a large one
+// made smaller.
 Image searched_picture(const Image& preview) {
-  const std::int64_t side = std::min(preview.width, preview.height);
-  if (side >= kSmallestSearched) return preview;
-  const std::int64_t times = (kSmallestSearched + side - 1) / side;
-  return model::resized(preview, times * preview.width, times * preview.height, model::Filter::kBicubic);
+  const std::int64_t shorter = std::min(preview.width, preview.height);
+  const std::int64_t longer = std::max(preview.width, preview.height);
+  if (shorter < kSmallestSearched) {
+    const std::int64_t times = (kSmallestSearched + shorter - 1) / shorter;
+    return model::resized(preview, times * preview.width, times * preview.height, model::Filter::kBicubic);
+  }
+  const std::int64_t side = std::max(kLargestSearched, longer * kSmallestSearched / shorter);
+  if (longer <= side) return preview;
+  return model::resized(preview, preview.width * side / longer, preview.height * side / longer,
+                        model::Filter::kBilinear);
 }
 
 }  // namespace
