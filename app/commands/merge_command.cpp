@@ -55,7 +55,7 @@ class MergeCommand : public Command {
  public:
   CommandHelp help() const override {
     return {"merge", "Adds LoRAs to the weights of a model, so that it needs no LoRA any more.",
-            "sdtune merge --model FOLDER|FILE --lora FILE[:WEIGHT] --output FOLDER|FILE [options]"};
+            "sdtune merge --model MODEL --lora FILE[:WEIGHT] --output MODEL [options]"};
   }
   FieldList fields() override { return options_.fields(); }
 

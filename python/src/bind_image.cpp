@@ -140,7 +140,8 @@ void register_image(py::module_& module) {
       py::arg("width"), py::arg("height"), py::arg("resolution"), py::arg("min_bucket_reso"),
       py::arg("max_bucket_reso"), py::arg("bucket_reso_steps"), py::arg("bucket_no_upscale") = true,
       "(width, height) in px of the bucket that enable_bucket gives a photo of that size: of all multiples of "
-      "bucket_reso_steps between the limits with at most resolution x resolution pixels the one in which the whole photo "
+      "bucket_reso_steps between the limits with at most resolution x resolution pixels the one in which the whole "
+      "photo "
       "would be shown largest. Raises ConfigError where the limits allow none.");
   module.def("save_png", &save, py::arg("path"), py::arg("image"), py::arg("texts") = py::dict(),
              "Writes uint8 [H, W, 3] as PNG, whole or not at all, with text entries (key to value).\n\nRaises "

@@ -62,7 +62,8 @@ constexpr const char* kFromPretrained =
     "model_index.json names. Raises WeightError naming file and key, ConfigError for dtype or device.";
 
 constexpr const char* kCall =
-    "Draws pictures: pipe(prompt, *, negative_prompt=None, num_inference_steps=30, timesteps=None, guidance_scale=7.5 (SDXL: 5), "
+    "Draws pictures: pipe(prompt, *, negative_prompt=None, num_inference_steps=30, timesteps=None, guidance_scale=7.5 "
+    "(SDXL: 5), "
     "num_images_per_prompt=1, height=None, width=None, seed=0, generator=None, latents=None, output_type='pil', eta=0, "
     "guidance_rescale=0, original_size=None, crops_coords_top_left=(0, 0), prompt_syntax='plain', clip_skip=None, "
     "image=None, strength=0.8, hires_scale=1, hires_steps=None, hires_strength=0.7, "

@@ -120,7 +120,8 @@ class Doctor {
     if (!trouble.empty()) result_.notes.emplace_back("faces were not looked for: ").append(trouble);
     const bool searched = std::any_of(photos_.begin(), photos_.end(),
                                       [](const Photo& photo) { return photo.exam && photo.exam->searched; });
-    if (searched && !has_faces_) result_.notes.emplace_back("no face is found in any photo: so be it if it is no person");
+    if (searched && !has_faces_)
+      result_.notes.emplace_back("no face is found in any photo: so be it if it is no person");
     const auto unseen = std::count_if(photos_.begin(), photos_.end(), [](const Photo& photo) {
       return photo.exam && photo.exam->searched && photo.exam->is_rendered && !photo.face;
     });

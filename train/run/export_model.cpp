@@ -15,7 +15,8 @@
 namespace sdtune::train {
 namespace {
 
-// The trigger word, or that of the (first) instance prompt, unless every photo has a caption of its own that does without it.
+// The trigger word, or that of the (first) instance prompt, unless every photo has a caption of its own that does
+// without it.
 std::string trained_trigger(const Run& run) {
   const DataOptions& options = run.config.data;
   const ConceptOptions first = concepts_of(options).front();

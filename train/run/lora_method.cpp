@@ -65,7 +65,7 @@ std::vector<LoraLayer> selected_lora_layers(const model::ModelBundle& bundle, co
     problems.push_back({"lora_layers", "no layer of the base is called " + options.lora_layers[i],
                         "for example to_q, to_k, to_v, to_out.0"});
   }
-  if (selected.empty()) problems.push_back({"lora_layers", "selects nothing that is trained", ""});
+  if (selected.empty() && problems.empty()) problems.push_back({"lora_layers", "selects nothing that is trained", ""});
   if (!problems.empty()) throw ConfigError(problems);
   return selected;
 }

@@ -83,7 +83,8 @@ void check_data(const TrainConfig& config, std::vector<Problem>& problems) {
     }
   }
   const bool two_forwards = data.enable_bucket && data.with_prior_preservation;
-  if (two_forwards && config.run.gradient_checkpointing && config.lora.lora_dropout > 0 && config.run.method == "lora") {
+  if (two_forwards && config.run.gradient_checkpointing && config.lora.lora_dropout > 0 &&
+      config.run.method == "lora") {
     problems.push_back({"lora_dropout",
                         "cannot be drawn again for gradient_checkpointing when enable_bucket gives photos and class "
                         "pictures different sizes (got " +

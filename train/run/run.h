@@ -43,7 +43,7 @@ struct ClassPicture {
 struct TrainingData {
   PhotoFolder photos;
   std::vector<ClassPicture> class_images;  // empty without prior preservation
-  std::unique_ptr<EncodedStore> store;  // null: what is encoded is kept in memory only
+  std::unique_ptr<EncodedStore> store;     // null: what is encoded is kept in memory only
   std::unique_ptr<LatentCache> latents;
   std::unique_ptr<PhotoMasks> masks;  // null without masked_loss; looks into latents
   std::unique_ptr<TextCache> texts;
