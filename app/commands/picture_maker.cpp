@@ -47,6 +47,8 @@ model::SampleRequest PictureMaker::request_of(const SampleOptions& options) cons
   request.prompt_rules = {model::parse_prompt_syntax(options.prompt_syntax, "--prompt-syntax"), options.clip_skip};
   request.steps = options.steps;
   request.guidance_scale = options.guidance_scale;
+  request.guidance_rescale = options.guidance_rescale;
+  request.eta = options.eta;
   request.strength = options.strength;
   request.hires = {options.hires_scale, options.hires_steps.value_or(0), options.hires_strength};
   if (options.init_image.empty()) {

@@ -64,6 +64,13 @@ void add_picture_fields(SampleOptions& options, FieldList& list) {
   list.push_back({std::move(steps), &options.steps});
   list.push_back({number_field("guidance_scale", "Classifier-free guidance; at most 1 switches it off.", "", 0, 100),
                   &options.guidance_scale});
+  list.push_back({number_field("guidance_rescale",
+                               "How much of the guided prediction's contrast is taken back to the prompt's own; for "
+                               "models trained to zero terminal SNR 0.7.",
+                               "", 0, 1),
+                  &options.guidance_rescale});
+  list.push_back({number_field("eta", "Share of fresh noise in each step of ddim; the others have none.", "", 0, 1),
+                  &options.eta});
   list.push_back({number_field("seed", "Seed of the first picture.", "", 0, 1e14), &options.seed});
   list.push_back({std::move(sampler), &options.sampler});
   list.push_back(
@@ -118,6 +125,7 @@ void add_machine_fields(SampleOptions& options, FieldList& list) {
   output.aliases = {"output_dir"};
   FieldInfo batch{
       .name = "batch", .help = "Pictures drawn at once; changes no picture beyond rounding.", .group = group};
+  batch.aliases = {"batch_size"};
   batch.min = 1;
   batch.max = 1024;
   FieldInfo dtype = text_field("dtype", "What to compute in; auto: the fastest that the device has.", group, "DTYPE");

@@ -21,6 +21,8 @@ struct SampleOptions {
   std::int64_t num_images = 1;
   std::int64_t steps = 30;
   double guidance_scale = 7.5;
+  double guidance_rescale = 0.0;
+  double eta = 0.0;
   std::int64_t seed = 0;
   std::optional<std::string> sampler;       // unset: the model's own scheduler
   std::optional<std::int64_t> width;        // px; unset: the size the model was trained for

@@ -149,10 +149,11 @@ def test_pictures_of_a_long_prompt(pairs: Callable[[str], Pair], family: str) ->
         of_xl = {} if pooled is None else {"pooled_prompt_embeds": pooled, "negative_pooled_prompt_embeds": other_pooled}
         expected = theirs(prompt_embeds=states, negative_prompt_embeds=other, num_inference_steps=4, guidance_scale=7.5,
                           generator=torch.Generator().manual_seed(2), output_type="latent", **of_xl).images
-        got = ours(prompt, negative_prompt=negative, num_inference_steps=4, seed=2, prompt_syntax="weighted",
-                   output_type="latent").images
+        call = {"negative_prompt": negative, "num_inference_steps": 4, "guidance_scale": 7.5, "seed": 2,
+                "output_type": "latent"}
+        got = ours(prompt, prompt_syntax="weighted", **call).images
         assert distance(got, expected) <= 1e-4
-        plain = ours(prompt, negative_prompt=negative, num_inference_steps=4, seed=2, output_type="latent").images
+        plain = ours(prompt, **call).images
         assert distance(plain, expected) > 1e-3
 
 

@@ -118,7 +118,7 @@ def test_latents_as_image(pairs: Callable[[str], Pair]) -> None:
 def test_second_pass_is_its_parts(pairs: Callable[[str], Pair], family: str) -> None:
     """Latents of our first pass, enlarged by PyTorch, through diffusers' image to image with the same seed."""
     theirs, ours = pairs(family)
-    call = {"num_inference_steps": 5, "seed": 4, "output_type": "latent"}
+    call = {"num_inference_steps": 5, "seed": 4, "guidance_scale": 7.5, "output_type": "latent"}
     got = ours(PROMPT, hires_scale=1.5, hires_steps=8, hires_strength=0.5, **call).images
     first = torch.from_numpy(ours(PROMPT, **call).images)
     for mode, equal in (("bilinear", True), ("nearest", False)):
@@ -246,7 +246,20 @@ def test_program_decodes_in_tiles(pairs: Callable[[str], Pair], tiny_sd1: Path, 
     assert np.abs(got - wanted).max() <= 1 < np.abs(got - whole).max()
 
 
+def test_program_guides_as_asked(pairs: Callable[[str], Pair], tiny_sd1: Path, tmp_path: Path) -> None:
+    ours = pairs("sd1")[1]
+    ours.scheduler = sdtune.DDIMScheduler.from_config(ours.scheduler.config)
+    got = program_picture(tiny_sd1, tmp_path, "--sampler", "ddim", "--guidance-rescale", "0.7", "--eta", "0.5")
+    call = {"num_inference_steps": 5, "seed": 3}
+    wanted, *others = (np.asarray(ours(PROMPT, **call, **more).images[0], dtype=int) for more in (
+        {"guidance_rescale": 0.7, "eta": 0.5}, {"guidance_rescale": 0.7}, {"eta": 0.5}))
+    assert np.abs(got - wanted).max() <= 1
+    assert all(np.abs(got - other).max() > 1 for other in others)
+
+
 @pytest.mark.parametrize("words, named", [
+    (["--guidance-rescale", "1.5"], ["--guidance-rescale", "got 1.5", "0 <= x <= 1"]),
+    (["--eta", "-1"], ["--eta", "got -1", "0 <= x <= 1"]),
     (["--strength", "0"], ["--strength", "got 0", "0 < x <= 1"]),
     (["--init-image", "absent.png"], ["absent.png"]),
     (["--hires-scale", "0.5"], ["--hires-scale", "got 0.5", "1 <= x"]),
