@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from program import run
+from test_ranks import torchrun, train_command
 from tiny_models import make_pipeline
-from training_reference import write_base, write_photos
+from training_reference import Reference, Settings, write_base, write_photos
 
 import sdtune
 
@@ -181,6 +183,59 @@ def test_buckets_resume_exactly_and_do_not_depend_on_accumulation(base: Path, tm
     other = tmp_path / "other"
     train(base, other, *words, "--train-batch-size=2", "--max-train-steps=6", "--seed=4")
     assert not np.allclose(losses(other), losses(whole), rtol=1e-3), "another seed must give other losses"
+
+
+def test_buckets_do_not_depend_on_ranks(base: Path, tmp_path: Path) -> None:
+    photos = write_shapes(tmp_path / "me", (96, 48), (48, 96), (64, 64), (90, 50), (50, 90))
+    words = ("--enable-bucket", "--max-train-steps=6", "--report-to=none", "--train-batch-size")
+    train(base, tmp_path / "one", "--images", photos, "--with-prior-preservation=false", *words, 2)
+    ended = torchrun(2, train_command(base, photos, tmp_path / "two", *words, "1"))
+    assert ended.returncode == 0, ended.stderr
+    np.testing.assert_allclose(losses(tmp_path / "two"), losses(tmp_path / "one"), rtol=1e-5)
+
+
+class WideReference(Reference):
+    """The plain loop on photos of 96 x 48 in one bucket: resized by Pillow to cover it, cut in the middle."""
+
+    bucket = (0, 0)  # width, height
+    ids: tuple[int, ...] = ()  # original height and width, top, left, target height and width
+
+    def encode(self, folder: Path) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        step = 2 ** (len(self.pipe.vae.config.block_out_channels) + len(self.pipe.unet.config.block_out_channels) - 2)
+        width, height = self.bucket = best_bucket(96, 48, 32, max(16 // step * step, step), 64, step, True)
+        scale = max(width / 96, height / 48)
+        across, down = int(96 * scale), int(48 * scale)
+        left, top = round((across - width) / 2), round((down - height) / 2)
+        self.ids = (48, 96, top, left, height, width)
+        moments = []
+        for path in sorted(folder.glob("*.png")):
+            photo = Image.open(path).convert("RGB").resize((across, down), Image.Resampling.LANCZOS)
+            pixels = np.asarray(photo.crop((left, top, left + width, top + height)), np.float32)
+            with torch.no_grad():
+                latent = self.pipe.vae.encode(torch.from_numpy(pixels.transpose(2, 0, 1)[None] / 127.5 - 1)).latent_dist
+            moments.append((latent.mean[0], latent.std[0]))
+        return moments
+
+    def predict(self, noisy: torch.Tensor, timesteps: torch.Tensor, prompts: list[str]) -> torch.Tensor:
+        context, pooled = self.text_states(prompts)
+        added = {"text_embeds": pooled, "time_ids": torch.tensor([self.ids] * len(prompts))}
+        return self.pipe.unet(noisy, timesteps, context, added_cond_kwargs=added).sample
+
+
+def test_sdxl_is_told_sizes_and_crop_of_its_buckets(tiny_sdxl: Path, tmp_path: Path) -> None:
+    """The losses of the first steps against diffusers; swapped sizes are another loss."""
+    photos = write_shapes(tmp_path / "me", *[(96, 48)] * 3)
+    settings = Settings(learning_rate=0.0, train_batch_size=2, max_train_steps=3)
+    reference = WideReference(tiny_sdxl, photos, None, settings)
+    assert reference.bucket[0] > reference.bucket[1]
+    train(tiny_sdxl, tmp_path / "run", "--images", photos, "--enable-bucket", "--resolution=32", "--seed=3",
+          "--with-prior-preservation=false", "--train-batch-size=2", "--max-train-steps=3")
+    with torch.no_grad():
+        expected = float(reference.loss(0, [0, 1]))
+        reference.ids = (96, 48, *reference.ids[2:])
+        swapped = float(reference.loss(0, [0, 1]))
+    assert losses(tmp_path / "run")[0] == pytest.approx(expected, rel=1e-5)
+    assert swapped != pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize(("option", "words"), [

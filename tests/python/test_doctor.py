@@ -43,10 +43,6 @@ def said_of(report: dict, kind: str = "warnings") -> dict[str, list[str]]:
     return found
 
 
-def faces_work() -> bool:
-    return (SDTUNE.parent / "sdtune-faces").exists()
-
-
 @pytest.mark.parametrize("photos", [ME, DOG])
 def test_clean_sets_raise_no_alarm(photos: Path) -> None:
     """Nor does a dog made of cloth, in no photo of which a face is found."""
@@ -90,8 +86,6 @@ def plant(folder: Path) -> Path:
 def test_planted_faults_are_all_found(tmp_path: Path) -> None:
     report = doctor(plant(tmp_path / "me"))
     warnings, problems = said_of(report), said_of(report, "problems")
-    assert any("nearly the same as" in what for what in warnings["reserved-000003-000.png"] + warnings.get(
-        "copy-small.jpg", [])) or "nearly the same" in str(warnings)
     pairs = [(name, what) for name, said in warnings.items() for what in said if "the same" in what]
     named = {name for name, _ in pairs} | {word for _, what in pairs for word in what.split()}
     assert {"copy-small.jpg", "copy-bright.png", "copy-same.png"} <= named
@@ -100,8 +94,7 @@ def test_planted_faults_are_all_found(tmp_path: Path) -> None:
     assert any("phone.jpg" in note for note in report["notes"])
     assert set(problems) == {"cut.jpg", "iphone.heic"}
     assert "truncated" in problems["cut.jpg"][0] and "HEIC" in problems["iphone.heic"][0]
-    if faces_work():
-        assert any("no face" in what for what in warnings["nobody.jpg"])
+    assert any("no face" in what for what in warnings["nobody.jpg"])
 
 
 @pytest.mark.skipif(not ASTRONAUT.exists(), reason="the photo lies beside this checkout")
@@ -149,21 +142,6 @@ def cell_pictures(sheet: Path, count: int, side: int) -> list[np.ndarray]:
             for row in range(rows) for column in range(columns)][:count]
 
 
-def expected_crop(photo: Path, box: tuple[float, ...], side: int) -> np.ndarray:
-    """The square around the head, by a statement of our own: resized to the side, shifted so that the head is centred."""
-    picture = Image.open(photo).convert("RGB")
-    width, height = picture.size
-    scale = side / min(width, height)
-    resized = sdtune.resize_image(np.asarray(picture), int(width * side / min(width, height)) if width > height else side,
-                                  int(height * side / min(width, height)) if height > width else side)
-    left, top, face_width, face_height = box
-    head = (max(0, left - 0.35 * face_width), max(0, top - 0.6 * face_height),
-            min(width, left + 1.35 * face_width), min(height, top + 1.25 * face_height))
-    x = round(np.clip((head[0] + head[2]) / 2 * scale - side / 2, 0, resized.shape[1] - side))
-    y = round(np.clip((head[1] + head[3]) / 2 * scale - side / 2, 0, resized.shape[0] - side))
-    return resized[y:y + side, x:x + side]
-
-
 def crop_shows(photo: Path, box: tuple[float, ...], crop: np.ndarray, side: int) -> bool:
     """Whether the pixels of the face are among those of the crop: looked for at every place it may have been cut."""
     picture = Image.open(photo).convert("RGB")
@@ -193,13 +171,13 @@ def shown_faces(folder: Path, boxes: dict[str, tuple], style: str, sheet: Path) 
 def test_crops_show_the_face_where_it_is_known(tmp_path: Path) -> None:
     """Rendered truth: in every case where the middle would cut it."""
     boxes: dict[str, tuple] = {}
-    for number, portrait in enumerate(sorted(ME.glob("*.png"))):
+    for number, portrait in enumerate(sorted(ME.glob("*.png"))[:4]):
         boxes |= canvases(tmp_path / "me", Image.open(portrait).convert("RGB"), RENDERED_FACE, f"p{number}")
     (tmp_path / "me" / "metadata.jsonl").write_text(
         "".join(json.dumps({"file_name": name, "face": box}) + "\n" for name, box in boxes.items()))
-    assert len(boxes) == 25
-    assert shown_faces(tmp_path / "me", boxes, "center", tmp_path / "center.png") == [False] * 25
-    assert shown_faces(tmp_path / "me", boxes, "face", tmp_path / "face.png") == [True] * 25
+    assert len(boxes) == 20
+    assert shown_faces(tmp_path / "me", boxes, "center", tmp_path / "center.png") == [False] * 20
+    assert shown_faces(tmp_path / "me", boxes, "face", tmp_path / "face.png") == [True] * 20
 
 
 @pytest.mark.skipif(not ASTRONAUT.exists(), reason="the photo lies beside this checkout")
@@ -256,7 +234,9 @@ def test_face_crop_changes_the_run_and_falls_back_aloud(base: Path, tmp_path: Pa
         assert ended.returncode == 0, ended.stderr
         assert ("cropped at the centre" in ended.stderr) == (not known)
         losses[name] = json.loads((tmp_path / name / "metrics.jsonl").read_text().splitlines()[0])["loss"]
-    assert losses["center"] != losses["face"]
+    assert losses["center"] != losses["face"] and losses["lost"] == losses["center"]
+    ended = run(words("train", base, ME, tmp_path / "squares", "--crop-style=face", "--report-to=none"))
+    assert ended.returncode == 0 and "cropped at the centre" not in ended.stderr, "nothing of a square is cut away"
 
 
 def test_face_model_is_checked(base: Path, tmp_path: Path) -> None:

@@ -19,32 +19,55 @@ namespace sdtune::train {
 
 namespace {
 
-// Faces are looked for only where crops are to show them; where that is not possible, crops fall back to the middle.
-PhotoFolder scan_with_faces(const std::vector<ConceptOptions>& concepts, const DataOptions& options,
-                            const std::vector<Observer*>& observers) {
-  if (options.crop() != "face") return scan_photos(concepts, options);
-  PhotoExaminer examiner(options.face_model);
-  PhotoFolder photos =
-      scan_photos(concepts, options, [&](Photo& photo, const Image& preview) { examiner.examine(photo, preview); });
-  if (!examiner.trouble().empty()) {
-    const Problem fallback{"crop_style", "faces cannot be looked for, so photos are cropped at the centre",
-                           examiner.trouble()};
-    tell(observers, &Observer::on_warning, fallback);
-    return photos;
-  }
+// Sides that VAE and UNet halve evenly are multiples of this, px.
+std::int64_t side_step(const model::ModelBundle& bundle) {
+  return bundle.vae_factor() << (bundle.unet->config().num_levels() - 1);
+}
+
+CropRule crop_rule(const Run& run) {
+  return crop_rule_of(run.config.data, *run.config.data.resolution, side_step(run.bundle));
+}
+
+// Whether anything of a photo is cut away, so that it matters where its face is.
+bool is_cut(const Photo& photo, const CropRule& rule) {
+  const model::CropPlan plan = plan_crop(photo.width, photo.height, rule);
+  return plan.free_columns() > 1 || plan.free_rows() > 1;
+}
+
+void warn_of_centred(const PhotoFolder& photos, const CropRule& rule, const std::string& trouble,
+                     const std::vector<Observer*>& observers) {
+  std::size_t centred = 0;
   for (const Photo& photo : photos.photos) {
-    if (photo.face) continue;
+    if (photo.face || !is_cut(photo, rule)) continue;
+    ++centred;
+    if (!trouble.empty()) continue;
     tell(observers, &Observer::on_warning,
          Problem{photo.path.string(), "no face is found, so it is cropped at the centre",
                  "metadata.jsonl can say where it is: \"face\": [left, top, width, height]"});
   }
+  if (trouble.empty() || centred == 0) return;
+  const Problem fallback{
+      "crop_style", "faces cannot be looked for, so " + std::to_string(centred) + " photos are cropped at the centre",
+      trouble};
+  tell(observers, &Observer::on_warning, fallback);
+}
+
+// Faces are looked for only where crops are to show them; where there is none, crops fall back to the middle.
+PhotoFolder scan_with_faces(const Run& run, const std::vector<ConceptOptions>& concepts,
+                            const std::vector<Observer*>& observers) {
+  const DataOptions& options = run.config.data;
+  if (options.crop() != "face") return scan_photos(concepts, options);
+  PhotoExaminer examiner(options.face_model);
+  PhotoFolder photos =
+      scan_photos(concepts, options, [&](Photo& photo, const Image& preview) { examiner.examine(photo, preview); });
+  warn_of_centred(photos, crop_rule(run), examiner.trouble(), observers);
   return photos;
 }
 
 PhotoFolder scan(const Run& run, const std::vector<ConceptOptions>& concepts, const std::vector<Observer*>& observers) {
   const DataOptions& options = run.config.data;
   tell_phase(observers, "reading photos", 0, 0);
-  PhotoFolder photos = scan_with_faces(concepts, options, observers);
+  PhotoFolder photos = scan_with_faces(run, concepts, observers);
   if (!photos.bad.empty() && options.on_bad_image == "stop") throw DataError(photos.bad);
   if (photos.photos.empty()) throw DataError(concepts.front().images, "none of its photos can be read");
   for (const Problem& problem : photos.bad) tell(observers, &Observer::on_warning, problem);
@@ -54,17 +77,12 @@ PhotoFolder scan(const Run& run, const std::vector<ConceptOptions>& concepts, co
   return photos;
 }
 
-// Sides that VAE and UNet halve evenly are multiples of this, px.
-std::int64_t side_step(const model::ModelBundle& bundle) {
-  return bundle.vae_factor() << (bundle.unet->config().num_levels() - 1);
-}
-
 LatentOptions latent_options(const Run& run) {
   const DataOptions& options = run.config.data;
   const model::VaeConfig& vae = run.bundle.vae->config();
   LatentOptions latent;
   latent.seed = static_cast<std::uint64_t>(run.config.run.seed);
-  latent.crop = crop_rule_of(options, *options.resolution, side_step(run.bundle));
+  latent.crop = crop_rule(run);
   latent.filter = model::parse_filter(options.image_interpolation_mode, "image_interpolation_mode");
   latent.random_flip = options.random_flip;
   latent.cache = options.cache_latents;
@@ -136,7 +154,7 @@ void prepare_data(Run& run, const std::vector<Observer*>& observers, const StopF
   };
   run.data.latents = std::make_unique<LatentCache>(latent_options(run), encode, run.data.store.get());
   std::vector<PictureFile> photos, class_images;
-  const CropRule rule = latent_options(run).crop;
+  const CropRule rule = crop_rule(run);
   const bool shows_faces = run.config.data.crop() == "face";
   for (const Photo& photo : run.data.photos.photos) {
     photos.push_back({photo.path, shows_faces ? face_to_show(photo, rule) : std::nullopt});
