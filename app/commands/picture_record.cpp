@@ -58,12 +58,12 @@ train::Setting setting_of(const std::string& name, const Json& value, const std:
   return setting;
 }
 
-// Of a file; of a folder all its weights.
+// Of a file; of a folder (a VAE, a model around it, a LoRA run) all its weights.
 std::string content_hash(const fs::path& path) {
   std::error_code status;
   if (!fs::is_directory(path, status)) return sha256_of_file(path);
   std::vector<fs::path> files;
-  for (const fs::path& folder : {path, path / "vae"}) {
+  for (const fs::path& folder : {path, path / "vae", path / "model"}) {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, status)) {
       if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
     }

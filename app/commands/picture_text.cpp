@@ -8,6 +8,7 @@
 #include <optional>
 #include <sstream>
 #include <utility>
+#include <vector>
 
 #include "app/commands/lora_tags.h"
 #include "app/commands/model_additions.h"
@@ -28,11 +29,12 @@ std::string quoted(const std::string& value) {
   return value.find_first_of(",:\n\"") == std::string::npos ? value : Json(value).dump();
 }
 
-std::string embedding_hashes(const SampleOptions& options, const DrawingSources& sources) {
+// "name: hash, name: hash" of files that options give, each with more behind a colon.
+std::string hashes_text(const std::vector<std::string>& values, bool named_behind, const DrawingSources& sources) {
   std::string text;
-  for (const std::string& value : options.embedding) {
-    const EmbeddingFile embedding = parse_embedding(value);
-    const std::string name = embedding.token.empty() ? embedding.file.stem().string() : embedding.token;
+  for (const std::string& value : values) {
+    const EmbeddingFile given = parse_embedding(value);
+    const std::string name = named_behind && !given.token.empty() ? given.token : given.file.stem().string();
     text += (text.empty() ? "" : ", ") + name + ": " + sources.files.at(value).substr(0, kFileHash);
   }
   return text;
@@ -69,7 +71,10 @@ Entries entries_of(const SampleOptions& options, const DrawingSources& sources, 
     if (options.hires_steps) entries.emplace_back("Hires steps", std::to_string(*options.hires_steps));
     entries.emplace_back("Hires upscaler", "Latent");
   }
-  if (!options.embedding.empty()) entries.emplace_back("TI hashes", quoted(embedding_hashes(options, sources)));
+  if (!options.lora.empty()) entries.emplace_back("Lora hashes", quoted(hashes_text(options.lora, false, sources)));
+  if (!options.embedding.empty()) {
+    entries.emplace_back("TI hashes", quoted(hashes_text(options.embedding, true, sources)));
+  }
   entries.emplace_back("Version", "sdtune " SDTUNE_VERSION);
   return entries;
 }

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sdtune
+import torch
 from PIL import Image, PngImagePlugin
 from safetensors.torch import save_file
 
@@ -77,6 +78,13 @@ def test_wrong_flags_are_named(tiny_sd1: Path, tmp_path: Path, line: str, named:
     assert all(text in done.stderr.splitlines()[-1] for text in named), done.stderr
 
 
+def write_lora(path: Path) -> None:
+    """One layer in kohya's names."""
+    name = "lora_unet_down_blocks_0_attentions_0_transformer_blocks_0_attn1_to_q"
+    save_file({f"{name}.lora_down.weight": vectors(2, 32) * 10, f"{name}.lora_up.weight": vectors(32, 2, 1) * 10,
+               f"{name}.alpha": torch.tensor(2.0)}, path)
+
+
 def web_entries(text: str) -> dict[str, str]:
     """The last line as web interfaces split it: pairs with values that may be JSON texts."""
     pairs = re.findall(r'\s*(\w[\w \-/]+):\s*("(?:\\.|[^\\"])+"|[^,]*)(?:,|$)', text.splitlines()[-1])
@@ -85,11 +93,13 @@ def web_entries(text: str) -> dict[str, str]:
 
 def test_text_is_read_by_web_interfaces(tiny_sd1: Path, tmp_path: Path) -> None:
     save_file({"emb_params": vectors(1, 32)}, tmp_path / "toy.safetensors")
-    (path,) = sample(tmp_path, "--model", str(tiny_sd1), *STEPS, "--prompt", "a (cat:1.2)\ntoy", "--negative-prompt",
+    write_lora(tmp_path / "me.safetensors")
+    (path,) = sample(tmp_path, "--model", str(tiny_sd1), *STEPS, "--lora", "me.safetensors:0.7", "--prompt",
+                     "a (cat:1.2)\ntoy", "--negative-prompt",
                      "blurry: yes", "--sampler", "dpm++2m_karras", "--clip-skip", "1", "--embedding",
                      "toy.safetensors", "--hires-scale", "1.5", "--hires-steps", "4", "--seed", "9")
     text = texts_of(path)["parameters"]
-    assert text.startswith("a (cat:1.2)\ntoy\nNegative prompt: blurry: yes\nSteps: 3, Sampler: DPM++ 2M, Schedule type: ")
+    assert text.startswith("a (cat:1.2)\ntoy <lora:me:0.7>\nNegative prompt: blurry: yes\nSteps: 3, Sampler: DPM++ 2M, Schedule type: ")
     entries = web_entries(text)
     expected = {"Steps": "3", "Sampler": "DPM++ 2M", "Schedule type": "Karras", "CFG scale": "7.5", "Seed": "9",
                 "Size": "32x32", "Clip skip": "2", "Hires upscale": "1.5", "Hires steps": "4",
@@ -97,6 +107,7 @@ def test_text_is_read_by_web_interfaces(tiny_sd1: Path, tmp_path: Path) -> None:
     assert expected.items() <= entries.items()
     assert re.fullmatch("[0-9a-f]{10}", entries["Model hash"])
     assert re.fullmatch("toy: [0-9a-f]{12}", entries["TI hashes"])
+    assert re.fullmatch("me: [0-9a-f]{12}", entries["Lora hashes"])
 
 
 def test_mark_of_generated_pictures(tiny_sd1: Path, tmp_path: Path) -> None:
@@ -125,11 +136,11 @@ CASES: dict[str, list[str]] = {
     "second of a batch of three": ["--num-images", "3", "--batch", "3"],
     "files": ["--init-image", "start.png", "--strength", "0.55", "--embedding", "toy.safetensors:<toy>",
               "--vae", "vae.safetensors"],
+    "LoRA": ["--lora", "me.safetensors:0.7"],
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("family", ["sd1", "sdxl"])
+@pytest.mark.parametrize("family, case", [("sd1", case) for case in CASES] + [("sdxl", "defaults"), ("sdxl", "files")])
 def test_like_repeats_a_picture_byte_by_byte(tiny_folder, tmp_path: Path, family: str, case: str) -> None:
     if case == "files":
         Image.fromarray(np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)).save(
@@ -140,6 +151,8 @@ def test_like_repeats_a_picture_byte_by_byte(tiny_folder, tmp_path: Path, family
         (tmp_path / "layouts").mkdir()
         vae_files(make_vae(family), tmp_path / "layouts")
         shutil.copy(tmp_path / "layouts" / "ldm.safetensors", tmp_path / "vae.safetensors")
+    if case == "LoRA":
+        write_lora(tmp_path / "me.safetensors")
     prompt = "ein (Mädchen:1.2) <toy>, 東京"
     drawn = sample(tmp_path, "--model", str(tiny_folder(family)), *STEPS, "--prompt", prompt, *CASES[case])
     picture = drawn[1 if len(drawn) > 1 else 0]
