@@ -239,6 +239,20 @@ def test_face_crop_changes_the_run_and_falls_back_aloud(base: Path, tmp_path: Pa
     assert ended.returncode == 0 and "cropped at the centre" not in ended.stderr, "nothing of a square is cut away"
 
 
+def test_resume_refuses_other_faces_only_where_they_count(base: Path, tmp_path: Path) -> None:
+    """The place of a face decides the crop, so it is part of a run with crop_style: face and of no other."""
+    photos = tmp_path / "me"
+    boxes = canvases(photos, Image.open(sorted(ME.glob("*.png"))[0]).convert("RGB"), RENDERED_FACE, "p")
+    for style, code in (("center", 0), ("face", 2)):
+        options = (f"--crop-style={style}", "--report-to=none", "--checkpointing-steps=1")
+        for shift, more in ((0, ()), (9, ("--max-train-steps=3", "--resume-from-checkpoint=latest"))):
+            (photos / "metadata.jsonl").write_text("".join(
+                json.dumps({"file_name": file, "face": [box[0] + shift, *box[1:]]}) + "\n" for file, box in boxes.items()))
+            ended = run(words("train", base, photos, tmp_path / style, *options, *more))
+            assert ended.returncode == (code if shift else 0), ended.stderr
+    assert "p-0.png" in ended.stderr
+
+
 def test_face_model_is_checked(base: Path, tmp_path: Path) -> None:
     for given, words_said in [("nowhere.xml", "is no file (got nowhere.xml; allowed: a cascade .xml or a YuNet .onnx)"),
                               (str(ME / "README.md"), "is of an unknown kind")]:

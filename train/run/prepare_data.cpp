@@ -56,7 +56,11 @@ void warn_of_centred(const PhotoFolder& photos, const CropRule& rule, const std:
 PhotoFolder scan_with_faces(const Run& run, const std::vector<ConceptOptions>& concepts,
                             const std::vector<Observer*>& observers) {
   const DataOptions& options = run.config.data;
-  if (options.crop() != "face") return scan_photos(concepts, options);
+  if (options.crop() != "face") {
+    PhotoFolder photos = scan_photos(concepts, options);
+    for (Photo& photo : photos.photos) photo.face.reset();  // a note that changes nothing must not make another run
+    return photos;
+  }
   PhotoExaminer examiner(options.face_model);
   PhotoFolder photos =
       scan_photos(concepts, options, [&](Photo& photo, const Image& preview) { examiner.examine(photo, preview); });
