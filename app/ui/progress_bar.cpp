@@ -101,6 +101,11 @@ void ProgressBar::on_step(const train::StepEvent& event) {
   line_.update_bar("step", event.step, event.total_steps, tail, event.step == event.total_steps);
 }
 
+void ProgressBar::on_validation(const train::ValidationEvent& event) {
+  if (!event.loss) return;
+  line_.message("held out loss " + formatted("%.4f", *event.loss) + " after step " + std::to_string(event.step));
+}
+
 void ProgressBar::on_checkpoint(const train::CheckpointEvent& event) {
   line_.message("saved    " + event.path.string() + " in " + formatted("%.1f s", event.seconds));
 }

@@ -322,7 +322,7 @@ class CheckpointEvent:
     def seconds(self) -> float: ...
 
 class ValidationEvent:
-    """Pictures drawn with the weights of a step."""
+    """A look at the weights of a step; 0 is the base."""
     @property
     def step(self) -> int: ...
     @property
@@ -331,6 +331,8 @@ class ValidationEvent:
     def prompts(self) -> list[str]: ...
     @property
     def seeds(self) -> list[int]: ...
+    @property
+    def loss(self) -> float | None: ...
 
 class RunSummary:
     """What a run will do."""
@@ -492,11 +494,13 @@ class TrainConfig:
     checkpoints_total_limit: int | None
     resume_from_checkpoint: str
     validation_prompt: str
+    validation_data_dir: str
     validation_negative_prompt: str
     num_validation_images: int
     validation_steps: int
     validation_inference_steps: int
     validation_guidance_scale: float
     report_to: str
+    price_per_hour: float | None
     peer_timeout: float
     start_timeout: float

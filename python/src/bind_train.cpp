@@ -88,11 +88,12 @@ void add_events(py::module_& module) {
       .def_readonly("step", &CheckpointEvent::step)
       .def_readonly("path", &CheckpointEvent::path, "Its folder.")
       .def_readonly("seconds", &CheckpointEvent::seconds, "Spent writing.");
-  py::class_<ValidationEvent>(module, "ValidationEvent", "Pictures drawn with the weights of a step.")
+  py::class_<ValidationEvent>(module, "ValidationEvent", "A look at the weights of a step; 0 is the base.")
       .def_readonly("step", &ValidationEvent::step)
       .def_property_readonly("pictures", &pictures_of, "uint8 arrays [H, W, 3].")
       .def_readonly("prompts", &ValidationEvent::prompts, "A text a picture.")
-      .def_readonly("seeds", &ValidationEvent::seeds, "A seed a picture.");
+      .def_readonly("seeds", &ValidationEvent::seeds, "A seed a picture.")
+      .def_readonly("loss", &ValidationEvent::loss, "Mean over the held-out photos; None without validation_data_dir.");
 }
 
 void add_summary(py::module_& module) {

@@ -230,7 +230,7 @@ def test_complaint_training_samples_are_what_sample_draws_kohya_1358(tmp_path: P
                 "--validation-prompt", prompt, "--validation-steps=2", "--num-validation-images=1", "--seed=4",
                 "--validation-negative-prompt", "[blurry]", "--validation-inference-steps=3", "--report-to=none"])
     assert done.returncode == 0, done.stderr
-    (seen,) = (tmp_path / "run" / "samples" / "step-00000002").glob("*.png")
+    (seen,) = (tmp_path / "run" / "samples" / "step-00000002").glob("*seed*.png")
     words = ["--model", str(tmp_path / "run"), "--prompt", prompt, "--negative-prompt", "[blurry]", *STEPS, "--seed", "4"]
     (drawn,) = sample(tmp_path, *words)
     assert np.array_equal(pixels(drawn), pixels(seen))

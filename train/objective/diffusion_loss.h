@@ -42,6 +42,8 @@ class DiffusionLoss {
   DiffusionDraws draw(const std::vector<model::SampleKey>& keys, torch::IntArrayRef latent_shape,
                       torch::Device device) const;
 
+  std::int64_t num_train_timesteps() const { return schedule_.num_train_timesteps(); }
+
   // The weighted mean error of each sample: [B] float32, with gradients to the UNet and the context.
   torch::Tensor sample_losses(model::UNet2DConditionModel& unet, const DiffusionBatch& batch,
                               const DiffusionDraws& draws) const;

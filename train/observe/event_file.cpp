@@ -54,6 +54,9 @@ void EventFile::on_step(const StepEvent& event) {
 }
 
 void EventFile::on_validation(const ValidationEvent& event) {
+  if (event.loss) {
+    write(record_frame(scalars_event(now(), event.step, {{"validation_loss", static_cast<float>(*event.loss)}})));
+  }
   for (std::size_t i = 0; i < event.pictures.size(); ++i) {
     const Image& picture = event.pictures[i];
     write(record_frame(image_event(

@@ -21,7 +21,7 @@ class EventFile : public Observer {
 
   void on_start(const RunSummary& summary) override;
   void on_step(const StepEvent& event) override;              // tags: the keys of metrics.jsonl
-  void on_validation(const ValidationEvent& event) override;  // tags: validation/0, validation/1, ...
+  void on_validation(const ValidationEvent& event) override;  // tags: validation/0, ..., validation_loss
 
  private:
   void write(std::string_view messages_in_frames);

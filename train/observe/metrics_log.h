@@ -2,17 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <functional>
 
-#include "model/base/file_system.h"
-#include "train/observe/append_file.h"
-#include "train/observe/observer.h"
+#include "train/observe/step_lines.h"
 
 namespace sdtune::train {
-
-// Told once when a log cannot be written; the run goes on.
-using Warn = std::function<void(const Problem&)>;
 
 class MetricsLog : public Observer {
  public:
@@ -27,15 +20,8 @@ class MetricsLog : public Observer {
   void on_step(const StepEvent& event) override;
 
  private:
-  void drop_lines_after(std::int64_t step);
-  void warn_once(const std::string& cause);
-
-  FileSystem& files_;
-  Warn warn_;
-  bool warned_ = false;
-  std::filesystem::path path_;
   std::int64_t attempt_ = 1;
-  AppendFile file_;
+  StepLines lines_;
 };
 
 }  // namespace sdtune::train

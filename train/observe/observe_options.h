@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "model/base/field.h"
@@ -9,13 +10,15 @@
 namespace sdtune::train {
 
 struct ObserveOptions {
-  std::string validation_prompt;  // empty: no validation pictures
+  std::string validation_prompt;    // empty: no validation pictures
+  std::string validation_data_dir;  // photos that are not trained on; empty: no validation loss
   std::string validation_negative_prompt;
   std::int64_t num_validation_images = 4;
   std::int64_t validation_steps = 100;           // optimizer steps between two validations
   std::int64_t validation_inference_steps = 25;  // of the sampler
   double validation_guidance_scale = 7.5;
   std::string report_to = "tensorboard";
+  std::optional<double> price_per_hour;  // of the machine, for report.html
 
   FieldList fields();
 };

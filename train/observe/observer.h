@@ -70,12 +70,13 @@ struct CheckpointEvent {
   double seconds = 0;          // spent writing
 };
 
-// Pictures drawn with the weights of `step`. pictures, prompts and seeds have equal lengths.
+// A look at the weights of `step`; 0 is the base. pictures, prompts and seeds have equal lengths, which may be 0.
 struct ValidationEvent {
   std::int64_t step = 0;
   std::vector<Image> pictures;
   std::vector<std::string> prompts;
   std::vector<std::uint64_t> seeds;
+  std::optional<double> loss = {};  // mean over the held-out photos; unset without validation_data_dir
 };
 
 enum class RunEnd { kDone, kStopped, kFailed };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/image/grid.h"
+#include "model/image/image_read.h"
 #include "model/image/png_write.h"
 
 namespace sdtune::train {
@@ -18,6 +19,18 @@ std::string picture_name(std::size_t index, std::uint64_t seed) {
 }
 
 constexpr const char* kGrid = "grid.png";
+
+// Those of an earlier attempt; none unless all are there.
+std::vector<Image> read_pictures(const std::filesystem::path& folder, const std::vector<std::uint64_t>& seeds) {
+  std::vector<Image> pictures;
+  std::error_code absent;
+  for (std::size_t i = 0; i < seeds.size(); ++i) {
+    const std::filesystem::path path = folder / picture_name(i, seeds[i]);
+    if (!std::filesystem::exists(path, absent)) return {};
+    pictures.push_back(model::read_image(path));
+  }
+  return pictures;
+}
 
 }  // namespace
 
@@ -60,12 +73,29 @@ void Preview::write(const ValidationEvent& event) {
   if (event.pictures.empty()) return;
   const std::filesystem::path folder = preview_folder(samples_, event.step);
   files_.create_directories(folder);
-  model::GridLayout layout;
   for (std::size_t i = 0; i < event.pictures.size(); ++i) {
     write_file_atomically(files_, folder / picture_name(i, event.seeds.at(i)), preview_png(event, i));
-    layout.captions.push_back("seed " + std::to_string(event.seeds[i]));
   }
-  if (event.pictures.size() > 1) model::write_png(files_, folder / kGrid, model::make_grid(event.pictures, layout));
+  if (event.step == 0) base_ = event.pictures;
+  if (base_.empty()) base_ = read_pictures(preview_folder(samples_, 0), event.seeds);
+  write_grid(event, folder);
+}
+
+void Preview::write_grid(const ValidationEvent& event, const std::filesystem::path& folder) {
+  const bool has_base = event.step > 0 && base_.size() == event.pictures.size();
+  if (event.pictures.size() < 2 && !has_base) return;
+  std::vector<Image> pictures;
+  model::GridLayout layout;
+  const auto add_row = [&](const std::vector<Image>& row, const std::string& whose) {
+    pictures.insert(pictures.end(), row.begin(), row.end());
+    for (const std::uint64_t seed : event.seeds) layout.captions.push_back(whose + "seed " + std::to_string(seed));
+  };
+  if (has_base) {
+    layout.columns = static_cast<std::int64_t>(event.pictures.size());
+    add_row(base_, "base, ");
+  }
+  add_row(event.pictures, has_base ? "step " + std::to_string(event.step) + ", " : "");
+  model::write_png(files_, folder / kGrid, model::make_grid(pictures, layout));
 }
 
 }  // namespace sdtune::train

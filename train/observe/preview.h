@@ -1,10 +1,12 @@
-// The validation pictures as files: samples/step-00000100/00_seed-7.png, ..., and grid.png where there are several.
+// The validation pictures as files: samples/step-00000100/00_seed-7.png, ..., and grid.png where there are several or
+// the base's, those of step 0, can stand above them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "model/base/file_system.h"
 #include "train/observe/metrics_log.h"
@@ -30,11 +32,13 @@ class Preview : public Observer {
 
  private:
   void write(const ValidationEvent& event);
+  void write_grid(const ValidationEvent& event, const std::filesystem::path& folder);
 
   FileSystem& files_;
   Warn warn_;
   bool warned_ = false;
   std::filesystem::path samples_;
+  std::vector<Image> base_;  // the pictures of step 0, of this attempt or an earlier one
 };
 
 }  // namespace sdtune::train

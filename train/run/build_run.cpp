@@ -149,7 +149,7 @@ void build_loss(Run& run) {
 }
 
 void go_on_from(Run& run, const std::filesystem::path& checkpoint, const RunState& state) {
-  const std::vector<Problem> changes = identity_changes(state.identity, run.identity);
+  const std::vector<Problem> changes = identity_changes(completed_identity(state.identity), run.identity);
   if (!changes.empty()) throw ConfigError(changes);
   load_optimizer(checkpoint, state, *run.optimizer);
   if (run.average) load_averages(checkpoint, run.average->values());

@@ -20,6 +20,9 @@ void check_options(const TrainConfig& config, std::vector<Problem>& problems);
 // trained on.
 std::vector<Photo> check_pictures(const TrainConfig& config, Diagnosis* advice, std::vector<Problem>& problems);
 
+// The photos of validation_data_dir, decoded as well.
+void check_held_out(const TrainConfig& config, std::vector<Problem>& problems);
+
 // The base model by its configs, weight headers and tokenizer; and what depends on it: resolution, lengths of prompts
 // and captions. Unset when there is no such model.
 std::optional<model::ModelSurvey> check_base(const TrainConfig& config, const std::vector<Photo>& photos,

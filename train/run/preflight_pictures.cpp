@@ -22,6 +22,17 @@ PhotoFolder read_photos(const TrainConfig& config, const std::vector<ConceptOpti
 
 }  // namespace
 
+void check_held_out(const TrainConfig& config, std::vector<Problem>& problems) {
+  const std::string& folder = config.observe.validation_data_dir;
+  if (folder.empty()) return;
+  try {
+    const PhotoFolder found = scan_photos(folder, config.data.instance_prompt, true);
+    problems.insert(problems.end(), found.bad.begin(), found.bad.end());
+  } catch (const Error& error) {
+    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
+}
+
 std::vector<Photo> check_pictures(const TrainConfig& config, Diagnosis* advice, std::vector<Problem>& problems) {
   const DataOptions& options = config.data;
   if (options.images.empty() && options.concepts.empty()) {

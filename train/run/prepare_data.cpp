@@ -101,6 +101,9 @@ std::vector<std::string> all_captions(const Run& run) {
   for (const Photo& photo : run.data.photos.photos) captions.push_back(photo.caption);
   for (const ClassPicture& picture : run.data.class_images) captions.push_back(picture.prompt);
   if (run.config.data.caption_dropout_rate > 0) captions.emplace_back();
+  if (run.data.held_out) {
+    captions.insert(captions.end(), run.data.held_out->captions.begin(), run.data.held_out->captions.end());
+  }
   return captions;
 }
 
@@ -143,6 +146,25 @@ void prepare_masks(Run& run, const std::vector<Observer*>& observers) {
   }
 }
 
+// Cropped in the middle and not mirrored, whatever the photos are.
+void prepare_held_out(Run& run, const EncodePictures& encode) {
+  const std::string& folder = run.config.observe.validation_data_dir;
+  if (folder.empty()) return;
+  const PhotoFolder found = scan_photos(folder, run.config.data.instance_prompt, true);
+  if (!found.bad.empty()) throw DataError(found.bad);
+  LatentOptions options = latent_options(run);
+  options.random_flip = options.crop.random = false;
+  options.cache = true;
+  HeldOut held_out{std::make_unique<LatentCache>(options, encode, run.data.store.get()), {}};
+  std::vector<PictureFile> files;
+  for (const Photo& photo : found.photos) {
+    files.push_back({photo.path, std::nullopt});
+    held_out.captions.push_back(photo.caption);
+  }
+  held_out.latents->load(files, {});
+  run.data.held_out = std::move(held_out);
+}
+
 }  // namespace
 
 void prepare_data(Run& run, const std::vector<Observer*>& observers, const StopFlag& stop) {
@@ -170,6 +192,7 @@ void prepare_data(Run& run, const std::vector<Observer*>& observers, const StopF
   });
   if (run.config.objective.masked_loss) prepare_masks(run, observers);
   if (!run.data.latents->cached()) run.notes.push_back(run.data.latents->why_not_cached());
+  prepare_held_out(run, encode);
   run.data.texts = prepare_texts(run);
   note_store(run);
 }

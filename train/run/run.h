@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,12 @@ struct ClassPicture {
   std::string prompt;
 };
 
+// Photos that the run does not learn from.
+struct HeldOut {
+  std::unique_ptr<LatentCache> latents;
+  std::vector<std::string> captions;  // one a photo
+};
+
 // What the run learns from, on the device.
 struct TrainingData {
   PhotoFolder photos;
@@ -48,6 +55,7 @@ struct TrainingData {
   std::unique_ptr<PhotoMasks> masks;  // null without masked_loss; looks into latents
   std::unique_ptr<TextCache> texts;
   std::unique_ptr<BatchPlan> plan;
+  std::optional<HeldOut> held_out;
 };
 
 struct Run {

@@ -14,6 +14,8 @@ struct RunFolder {
   std::filesystem::path config() const { return root / "config.yaml"; }
   std::filesystem::path record() const { return root / "run.json"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
+  std::filesystem::path validation() const { return root / "validation.jsonl"; }
+  std::filesystem::path report() const { return root / "report.html"; }
   std::filesystem::path last_error() const { return root / "last_error.json"; }
   std::filesystem::path lock() const { return root / "run.lock"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }

@@ -112,6 +112,11 @@ std::map<std::string, std::string> identity_settings(const TrainConfig& config) 
   return settings;
 }
 
+RunIdentity completed_identity(RunIdentity saved) {
+  saved.settings.merge(identity_settings(TrainConfig()));
+  return saved;
+}
+
 std::map<std::string, std::string> identity_images(const std::vector<Photo>& photos,
                                                    const std::vector<ClassPicture>& class_images) {
   std::map<std::string, std::string> images;

@@ -15,6 +15,10 @@ namespace sdtune::train {
 // Of the files of a diffusers folder that decide what the model computes, by content.
 std::string hash_of_base(const std::filesystem::path& base);
 
+// A checkpoint's identity with the options that its version of sdtune did not have, at their defaults: what was not
+// there yet had no effect.
+RunIdentity completed_identity(RunIdentity saved);
+
 // The values of the options that change numbers, as text; config.yaml's other options may differ between attempts.
 std::map<std::string, std::string> identity_settings(const TrainConfig& config);
 

@@ -8,6 +8,8 @@
 #include "train/observe/event_file.h"
 #include "train/observe/metrics_log.h"
 #include "train/observe/preview.h"
+#include "train/observe/report_page.h"
+#include "train/observe/validation_log.h"
 #include "train/run/build_run.h"
 #include "train/run/micro_batch.h"
 #include "train/run/preflight.h"
@@ -29,6 +31,8 @@ class RunObservers {
     const Warn warn = [callers](const Problem& problem) { tell(callers, &Observer::on_warning, problem); };
     add(std::make_unique<MetricsLog>(real_file_system(), warn));
     add(std::make_unique<Preview>(real_file_system(), warn));
+    add(std::make_unique<ValidationLog>(real_file_system(), warn));
+    add(std::make_unique<ReportPage>(real_file_system(), config.observe.price_per_hour, warn));
     if (config.observe.report_to == "tensorboard") add(std::make_unique<EventFile>(warn));
   }
   const std::vector<Observer*>& all() const { return all_; }
@@ -48,7 +52,8 @@ void clear_folder(FileSystem& files, const RunFolder& folder) {
   for (const std::filesystem::path& part : {folder.checkpoints(), folder.samples(), folder.model()}) {
     if (std::filesystem::exists(part)) files.remove_tree(part);
   }
-  for (const std::filesystem::path& file : {folder.config(), folder.record(), folder.metrics(), folder.last_error()}) {
+  for (const std::filesystem::path& file : {folder.config(), folder.record(), folder.metrics(), folder.validation(),
+                                            folder.report(), folder.last_error()}) {
     if (std::filesystem::exists(file)) files.unlink(file);
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder.root)) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "train/observe/preview.h"
+#include "train/observe/step_lines.h"
 #include "train/run/export_model.h"
 #include "train/run/stop_request.h"
 #include "train/run/train_step.h"
@@ -21,7 +22,7 @@ Trainer::Trainer(Run& run, const std::vector<Observer*>& observers, const StopFl
       log_(run, observers) {}
 
 TrainResult Trainer::train() {
-  if (lacks_pictures()) {
+  if (lacks_look()) {
     validate(run_.first_step);
     log_.leave_out_pause();
   }
@@ -47,12 +48,18 @@ bool Trainer::is_saved_at(std::int64_t done) const {
 
 bool Trainer::is_validated_at(std::int64_t done) const {
   const ObserveOptions& options = run_.config.observe;
-  return !options.validation_prompt.empty() && (done % options.validation_steps == 0 || done == run_.total_steps);
+  const bool looks = !options.validation_prompt.empty() || !options.validation_data_dir.empty();
+  return looks && (done % options.validation_steps == 0 || done == run_.total_steps);
 }
 
-bool Trainer::lacks_pictures() const {
-  if (run_.first_step == 0 || !is_validated_at(run_.first_step)) return false;
-  const bool there = has_preview(run_.folder.samples(), run_.first_step, run_.config.observe.num_validation_images);
+// A fresh run looks at the base first. One that goes on looks where an earlier attempt was stopped before it had.
+bool Trainer::lacks_look() const {
+  if (!is_validated_at(run_.first_step)) return false;
+  if (run_.first_step == 0) return true;
+  const ObserveOptions& options = run_.config.observe;
+  const bool there = options.validation_prompt.empty()
+                         ? has_step_line(run_.folder.validation(), run_.first_step)
+                         : has_preview(run_.folder.samples(), run_.first_step, options.num_validation_images);
   return run_.group->gather_text(there ? "there" : "missing").front() == "missing";  // as the first rank sees it
 }
 
@@ -86,7 +93,7 @@ void Trainer::validate(std::int64_t done) {
   log_.flush();
   std::optional<AveragedWeights> averaged;
   if (run_.average) averaged.emplace(*run_.optimizer, *run_.average);
-  const std::optional<ValidationEvent> event = draw_validation(run_, done, stop_);
+  const std::optional<ValidationEvent> event = validate_model(run_, done, stop_);
   if (event && run_.group->is_first()) tell(observers_, &Observer::on_validation, *event);
   run_.group->barrier();
 }

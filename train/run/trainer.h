@@ -23,7 +23,7 @@ class Trainer {
   bool is_validated_at(std::int64_t done) const;
   // Whether an earlier attempt was stopped before it had drawn the pictures of the step that this one goes on from.
   // They depend on weights and seeds only, so they are drawn now as they would have been then.
-  bool lacks_pictures() const;
+  bool lacks_look() const;
   void update_average(std::int64_t done);
   void save(std::int64_t done);
   void write_checkpoint(std::int64_t done);

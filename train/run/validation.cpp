@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "train/run/draw_pictures.h"
+#include "train/run/held_out_loss.h"
 #include "train/run/stop_request.h"
 
 namespace sdtune::train {
@@ -40,12 +41,9 @@ torch::Tensor draw_share(Run& run, const PictureSettings& settings, const std::v
   return pixels;
 }
 
-}  // namespace
-
-std::optional<ValidationEvent> draw_validation(Run& run, std::int64_t step, const StopFlag& stop) {
+// Fills in pictures, prompts and seeds; false when asked to stop.
+bool draw_validation(Run& run, ValidationEvent& event, const StopFlag& stop) {
   const PictureSettings settings = validation_settings(run.config);
-  ValidationEvent event;
-  event.step = step;
   const std::int64_t count = run.config.observe.num_validation_images;
   for (std::int64_t i = 0; i < count; ++i) {
     event.prompts.push_back(settings.prompt);
@@ -53,7 +51,7 @@ std::optional<ValidationEvent> draw_validation(Run& run, std::int64_t step, cons
   }
   torch::Tensor pixels = draw_share(run, settings, event.seeds, stop).to(run.device);
   run.group->barrier();  // the shares differ in length
-  if (agreed_signal(*run.group, stop) != 0) return std::nullopt;
+  if (agreed_signal(*run.group, stop) != 0) return false;
   run.group->all_reduce_sum(pixels);
   const torch::Tensor bytes = pixels.cpu().to(torch::kUInt8);
   const std::int64_t side = settings.resolution;
@@ -62,6 +60,17 @@ std::optional<ValidationEvent> draw_validation(Run& run, std::int64_t step, cons
     std::memcpy(picture.rgb.data(), bytes[i].const_data_ptr<std::uint8_t>(), picture.rgb.size());
     event.pictures.push_back(std::move(picture));
   }
+  return true;
+}
+
+}  // namespace
+
+std::optional<ValidationEvent> validate_model(Run& run, std::int64_t step, const StopFlag& stop) {
+  ValidationEvent event;
+  event.step = step;
+  const bool draws = !run.config.observe.validation_prompt.empty();
+  if (draws && !draw_validation(run, event, stop)) return std::nullopt;
+  event.loss = held_out_loss(run);
   return event;
 }
 

@@ -1,4 +1,4 @@
-// Validation pictures: what the model draws now.
+// A look at the model as it is now: pictures, and the loss on held-out photos.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace sdtune::train {
 
-// Each rank draws its share (picture i with seed + i); every rank gets all of them, or nothing when any rank was asked
-// to stop meanwhile.
-std::optional<ValidationEvent> draw_validation(Run& run, std::int64_t step, const StopFlag& stop);
+// What the options ask for. Each rank draws its share (picture i with seed + i); every rank gets all of them, or
+// nothing when any rank was asked to stop meanwhile.
+std::optional<ValidationEvent> validate_model(Run& run, std::int64_t step, const StopFlag& stop);
 
 }  // namespace sdtune::train

@@ -69,6 +69,18 @@ TEST(RunIdentity, HoldsTheLengthOfACurveThatDependsOnIt) {
   EXPECT_NE(identity_settings(config), before);
 }
 
+TEST(RunIdentity, TakesOptionsThatTheCheckpointDoesNotKnowAsLeftAlone) {
+  RunIdentity saved, now;
+  now.settings = saved.settings = identity_settings(TrainConfig());
+  saved.settings.erase("loss_type");
+  EXPECT_FALSE(identity_changes(saved, now).empty());
+  EXPECT_TRUE(identity_changes(completed_identity(saved), now).empty());
+  TrainConfig changed;
+  changed.objective.loss_type = "huber";
+  now.settings = identity_settings(changed);
+  EXPECT_EQ(identity_changes(completed_identity(saved), now).size(), 1U);
+}
+
 TEST(RunIdentity, FollowsThePhotosAndTheirCaptions) {
   Photo photo;
   photo.path = "a/00.jpg";

@@ -1,0 +1,106 @@
+"""report.html: one file with what a run did, that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import signal
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from program import SDTUNE, run
+from tiny_models import make_pipeline
+from training_reference import write_base, write_photos
+
+
+class Page(HTMLParser):
+    """What the page shows: text, pictures by their description, polylines, and everything it points to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.text, self.tags, self.sources, self.pictures = "", [], [], {}
+        self.open: list[str] = []
+        self.feed(path.read_text())
+        assert self.open == [], "a tag is not closed"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.tags.append(tag)
+        if tag not in ("meta", "img", "polyline"):
+            self.open.append(tag)
+        self.sources += [value for name, value in attrs if name in ("src", "href", "srcset", "data", "action")]
+        if tag == "img":
+            self.pictures[values["alt"]] = base64.b64decode(values["src"].removeprefix("data:image/png;base64,"), validate=True)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
+    folder = tmp_path_factory.mktemp("report")
+    return (write_base(make_pipeline("sd1", folder / "vocabulary"), folder / "base"),
+            write_photos(folder / "photos", 3, seed=0), write_photos(folder / "held_out", 2, seed=5))
+
+
+def words(material: tuple[Path, Path, Path], output: Path, *options: str) -> list[str]:
+    base, photos, held_out = material
+    return ["train", "--base", str(base), "--images", str(photos), "--output", str(output), "--device", "cpu",
+            "--validation-data-dir", str(held_out), "--validation-prompt", "a <b>photo</b> & \"more\"",
+            "--validation-steps", "30", "--num-validation-images", "2", "--validation-inference-steps", "2",
+            "--report-to", "none", *options]
+
+
+def test_the_page_holds_the_run(material: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    output = tmp_path / "me & you"
+    ended = run(words(material, output, "--max-train-steps", "60", "--price-per-hour", "36000"))
+    assert ended.returncode == 0, ended.stderr
+    text = (output / "report.html").read_text()
+    page = Page(output / "report.html")
+    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
+    assert not re.search(r"https?://|url\(|@import|<script", text)
+    assert page.pictures == {"validation pictures, step-00000060": (output / "samples/step-00000060/grid.png").read_bytes()}
+    assert (output / "config.yaml").read_text() in page.text
+    assert "me & you" in page.text and "done after step 60 of 60" in page.text
+    for name in ("loss on held-out photos", "loss", "lr", "grad_norm"):
+        assert name in page.text
+    assert "loss_prior" not in page.text.split("config.yaml")[0]
+    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    cost = float(re.search(r"([\d.]+) at 36000.00 an hour", page.text)[1])
+    assert cost == pytest.approx(10 * lines[-1]["elapsed"], abs=0.006)
+
+
+def test_a_curve_shows_its_numbers(material: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    ended = run(words(material, tmp_path / "run", "--max-train-steps", "60"))
+    assert ended.returncode == 0, ended.stderr
+    losses = [json.loads(line)["loss"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    text = (tmp_path / "run" / "report.html").read_text()
+    figure = re.search(r'aria-label="loss: (.*?)">(.*?)</svg>', text)
+    told = [float(number) for number in re.findall(r"(?:lowest|highest|last) ([-\d.e+]+)", figure[1])]
+    assert told == pytest.approx([min(losses), max(losses), losses[-1]], rel=1e-3)
+    thin, bold = (re.search(rf'class="{style}" points="(.*?)"', figure[2])[1].split() for style in ("thin", "bold"))
+    assert len(thin) == 60 and len(bold) == 30
+    heights = [float(point.split(",")[1]) for point in thin]
+    lowest, highest = losses.index(min(losses)), losses.index(max(losses))
+    assert heights.index(max(heights)) == lowest and heights.index(min(heights)) == highest  # y grows downwards
+
+
+def test_a_stopped_run_has_its_page(material: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    output = tmp_path / "run"
+    process = subprocess.Popen([str(SDTUNE), *words(material, output, "--max-train-steps", "100000")],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (output / "metrics.jsonl").exists() or not (output / "metrics.jsonl").read_text().count("\n"):
+        assert process.poll() is None, process.communicate()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=120)
+    assert process.returncode == 143
+    assert "it can be resumed" in Page(output / "report.html").text

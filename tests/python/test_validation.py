@@ -1,0 +1,138 @@
+"""Looks at the model while it is trained: the base beside the tuned one, and the loss on photos that are held out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from program import run
+from tiny_models import make_pipeline
+from training_reference import (INSTANCE_PROMPT, LATENT, NOISE, Reference, Settings, testing,
+                                write_base, write_photos)
+
+TOLERANCE = 1e-5
+HELD_OUT_STEP, TIMESTEPS = 2**42, 8
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Path, Path]]:
+    """material(family): base, photos, held-out photos; made once."""
+    made: dict[str, tuple[Path, Path, Path]] = {}
+
+    def of(family: str) -> tuple[Path, Path, Path]:
+        if family not in made:
+            folder = tmp_path_factory.mktemp("validation")
+            made[family] = (write_base(make_pipeline(family, folder / "vocabulary"), folder / "base"),
+                            write_photos(folder / "photos", 4, seed=0), write_photos(folder / "held_out", 3, seed=5))
+        return made[family]
+
+    return of
+
+
+def train(material: tuple[Path, Path, Path], output: Path, *options: str) -> Path:
+    base, photos, held_out = material
+    ended = run(["train", "--base", str(base), "--images", str(photos), "--output", str(output), "--device", "cpu",
+                 "--report-to", "none", "--learning-rate", "1e-3", "--seed", "3", "--max-train-steps", "8",
+                 "--validation-steps", "4", "--validation-data-dir", str(held_out), *options])
+    assert ended.returncode == 0, ended.stderr
+    return output
+
+
+def losses_of(output: Path) -> dict[int, float]:
+    lines = [json.loads(line) for line in (output / "validation.jsonl").read_text().splitlines()]
+    assert len({line["step"] for line in lines}) == len(lines)
+    return {line["step"]: line["loss"] for line in lines}
+
+
+@torch.no_grad()
+def stated_loss(model: Path, held_out: Path, settings: Settings) -> float:
+    """The plain statement: each photo at eight even timesteps, noise keyed by the photo and the place."""
+    reference = Reference(model, held_out, None, settings)
+    count = reference.noise_scheduler.config.num_train_timesteps
+    losses = []
+    for photo, (mean, std) in enumerate(reference.moments):
+        for place in range(TIMESTEPS):
+            key = {"seed": settings.seed, "step": HELD_OUT_STEP + place, "sample": photo, "class_image": False}
+            latent_noise, noise = (torch.from_numpy(np.array(testing.draw_normal(purpose=purpose, shape=list(mean.shape),
+                                                                                 **key))) for purpose in (LATENT, NOISE))
+            latent = ((mean + std * latent_noise) * reference.pipe.vae.config.scaling_factor)[None]
+            timestep = torch.tensor([(2 * place + 1) * count // (2 * TIMESTEPS)])
+            noisy = reference.noise_scheduler.add_noise(latent, noise[None], timestep)
+            is_v = reference.noise_scheduler.config.prediction_type == "v_prediction"
+            target = reference.noise_scheduler.get_velocity(latent, noise[None], timestep) if is_v else noise[None]
+            predicted = reference.predict(noisy, timestep, [INSTANCE_PROMPT])
+            losses.append(reference.errors(predicted - target, timestep).mean().item())
+    return sum(losses) / len(losses)
+
+
+@pytest.mark.parametrize("family", ["sd1", "sd2", "sdxl"])
+def test_the_held_out_loss_is_what_diffusers_says(family: str, material: Callable, tmp_path: Path) -> None:
+    """Of the base at step 0 and of the result at the end."""
+    output = train(material(family), tmp_path / "run")
+    losses = losses_of(output)
+    assert list(losses) == [0, 4, 8]
+    base, _, held_out = material(family)
+    for step, model in ((0, base), (8, output / "model")):
+        assert losses[step] == pytest.approx(stated_loss(model, held_out, Settings(seed=3)), rel=TOLERANCE)
+    assert abs(losses[8] - losses[0]) > 10 * TOLERANCE * losses[0]
+    wrong = stated_loss(base, held_out, Settings(seed=4))
+    assert abs(wrong - losses[0]) > 10 * TOLERANCE * losses[0]
+
+
+def test_looking_changes_nothing(material: Callable, tmp_path: Path) -> None:
+    looked = train(material("sd1"), tmp_path / "looked", "--validation-prompt", "a photo", "--num-validation-images", "1",
+                   "--validation-inference-steps", "2")
+    plain = train(material("sd1"), tmp_path / "plain", "--validation-data-dir", "")
+    weights = "model/unet/diffusion_pytorch_model.safetensors"
+    assert (looked / weights).read_bytes() == (plain / weights).read_bytes()
+    assert not (plain / "validation.jsonl").exists()
+
+
+def test_a_resumed_run_has_each_look_once(material: Callable, tmp_path: Path) -> None:
+    whole = train(material("sd1"), tmp_path / "whole")
+    half = train(material("sd1"), tmp_path / "half", "--max-train-steps", "7", "--checkpointing-steps", "6")
+    assert list(losses_of(half)) == [0, 4, 7]
+    train(material("sd1"), half, "--resume-from-checkpoint", "latest")
+    assert losses_of(half) == losses_of(whole)
+
+
+def test_the_base_stands_above_the_tuned(material: Callable, tmp_path: Path) -> None:
+    """In one grid, with the same seeds; the base's pictures are those of step 0."""
+    output = train(material("sd1"), tmp_path / "run", "--validation-prompt", "a photo", "--num-validation-images", "2",
+                   "--validation-inference-steps", "2")
+    first, last = (sorted((output / "samples" / f"step-0000000{step}").glob("*seed*.png")) for step in (0, 8))
+    assert [path.name for path in first] == [path.name for path in last] == ["00_seed-3.png", "01_seed-4.png"]
+    drawn = run(["sample", "--model", str(material("sd1")[0]), "--prompt", "a photo", "--steps", "2", "--seed", "3",
+                 "--prompt-syntax", "plain", "--output", str(tmp_path / "base")])
+    assert np.array_equal(Image.open(drawn.stdout.strip()), Image.open(first[0])), drawn.stderr
+    grid = np.asarray(Image.open(output / "samples" / "step-00000008" / "grid.png"))
+    for path in (*first, *last):
+        assert holds(grid, np.asarray(Image.open(path))), path
+    alone = np.asarray(Image.open(output / "samples" / "step-00000000" / "grid.png"))
+    assert alone.shape[0] < grid.shape[0] and alone.shape[1] == grid.shape[1]
+
+
+def holds(grid: np.ndarray, picture: np.ndarray) -> bool:
+    """Whether the picture is somewhere in the grid, pixel for pixel."""
+    height, width = picture.shape[:2]
+    return any(np.array_equal(grid[y:y + height, x:x + width], picture)
+               for y in range(grid.shape[0] - height + 1) for x in range(grid.shape[1] - width + 1)
+               if np.array_equal(grid[y, x], picture[0, 0]))
+
+
+def test_held_out_photos_are_checked_first(material: Callable, tmp_path: Path) -> None:
+    base, photos, _ = material("sd1")
+    words = ["--base", str(base), "--images", str(photos), "--output", str(tmp_path / "run")]
+    for folder, said in ((tmp_path / "nowhere", "nowhere"), (tmp_path / "bad", "broken.png")):
+        if folder.name == "bad":
+            folder.mkdir()
+            (folder / "broken.png").write_bytes(b"no picture")
+        for command in ("check", "train"):
+            ended = run([command, *words, "--validation-data-dir", str(folder)])
+            assert ended.returncode == 2 and said in ended.stderr + ended.stdout, ended.stderr
+            assert not (tmp_path / "run").exists()

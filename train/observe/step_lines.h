@@ -1,0 +1,43 @@
+// A log of JSON lines that each say which step they belong to.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "model/base/file_system.h"
+#include "model/base/json.h"
+#include "train/observe/append_file.h"
+#include "train/observe/observer.h"
+
+namespace sdtune::train {
+
+// Told once when a log cannot be written; the run goes on.
+using Warn = std::function<void(const Problem&)>;
+
+// Whether the file has a whole line of that step.
+bool has_step_line(const std::filesystem::path& path, std::int64_t step);
+
+class StepLines {
+ public:
+  // `warn` may be empty.
+  StepLines(FileSystem& files, Warn warn) : files_(files), warn_(std::move(warn)) {}
+
+  // Drops the lines of steps above `step`, which will be done again, and a line that a kill cut short.
+  void open(const std::filesystem::path& path, std::int64_t step);
+  void append(const Json& line);
+
+ private:
+  void drop_lines_after(std::int64_t step);
+  void warn_once(const std::string& cause);
+
+  FileSystem& files_;
+  Warn warn_;
+  bool warned_ = false;
+  std::filesystem::path path_;
+  AppendFile file_;
+};
+
+}  // namespace sdtune::train
