@@ -70,8 +70,20 @@ TEST_F(LoadConfig, PresetComesWithTheFamily) {
   EXPECT_THAT(loaded.problems, IsEmpty());
   EXPECT_THAT(loaded.config.origins.at("learning_rate"), HasSubstr("full_sd15.yaml:"));
   EXPECT_EQ(loaded.config.optim.learning_rate, 2e-6);
+  const LoadedConfig lora = load_train_config("", {flag("base", (folder_ / "sd").string()), flag("method", "lora")});
+  EXPECT_THAT(lora.config.origins.at("learning_rate"), HasSubstr("lora_sd15.yaml:"));
   write("sd/unet/config.json", R"({"block_out_channels": [32, 64], "cross_attention_dim": 768})");
   EXPECT_EQ(load_train_config("", {flag("base", (folder_ / "sd").string())}).config.origins.count("learning_rate"), 0u);
+}
+
+// Full training's rate would teach a LoRA nothing, so the defaults of a base are by method.
+TEST_F(LoadConfig, ALoraHasDefaultsOfItsOwn) {
+  write("base/sdtune_defaults.yaml", "learning_rate: 3.0e-4\n");
+  const Setting base = flag("base", (folder_ / "base").string()), method = flag("method", "lora");
+  EXPECT_THAT(load_train_config("", {base, method}).config.origins.at("learning_rate"), HasSubstr("/lora.yaml:"));
+  write("base/sdtune_defaults_lora.yaml", "learning_rate: 7.0e-4\n");
+  EXPECT_EQ(load_train_config("", {base, method}).config.optim.learning_rate, 7e-4);
+  EXPECT_EQ(load_train_config("", {base}).config.optim.learning_rate, 3e-4);
 }
 
 TEST_F(LoadConfig, RunConfigReadsBackToTheSameValues) {
