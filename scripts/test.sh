@@ -5,5 +5,7 @@ cd "$(dirname "$0")/.."
 scripts/setup.sh
 export PATH="$PWD/.venv/bin:$PATH"
 ctest --test-dir build --output-on-failure -j "$(nproc)"
+# A worker a core, each with files of its own and one thread, which is faster than one worker with all threads.
 # An oracle test that is skipped fails here: SDTUNE_NO_SKIP makes conftest.py turn skips into failures.
-SDTUNE_NO_SKIP=${SDTUNE_NO_SKIP-1} .venv/bin/python -m pytest tests/python "$@"
+OMP_NUM_THREADS=${OMP_NUM_THREADS-1} SDTUNE_NO_SKIP=${SDTUNE_NO_SKIP-1} .venv/bin/python -m pytest tests/python \
+  -n "${SDTUNE_TEST_JOBS:-$(nproc)}" --dist loadfile "$@"

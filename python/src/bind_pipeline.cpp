@@ -133,7 +133,9 @@ void add_base(py::module_& module) {
       .def(
           "enable_vae_tiling", [](Pipeline& self) { self.bundle().vae->set_tiling(true); },
           "Pictures larger than the VAE's sample_size are encoded and decoded in blended tiles: less memory.")
-      .def("disable_vae_tiling", [](Pipeline& self) { self.bundle().vae->set_tiling(false); })
+      .def(
+          "disable_vae_tiling", [](Pipeline& self) { self.bundle().vae->set_tiling(false); },
+          "Pictures of any size are encoded and decoded whole, as at first.")
       .def(
           "enable_vae_slicing", [](Pipeline& self) { self.bundle().vae->set_slicing(true); },
           "The pictures of a batch are decoded one by one, as at first.")

@@ -1,5 +1,6 @@
 """What users of other trainers complain about, each once as the user would meet it. The names carry the place in the list
-of complaints and the thread; those about features that sdtune does not have yet follow with the features.
+of complaints and the thread; numbers 7, 8, 11 and 12 stand where their features are tested:
+test_precision, tests/train/run/micro_batch_test.cpp, test_data, test_lora_training; 13 follows with its feature.
 
 More thorough tests of the same things stand where the things are (test_resume, test_training, test_precision, ...).
 """

@@ -196,8 +196,8 @@ def test_matrices_start_as_peft_draws_them(base_of: Callable[[str], Path], train
 
 
 @pytest.mark.parametrize("family", ["sd1", "sd2", "sdxl"])
-def test_both_files_draw_the_same_in_diffusers(family: str, base_of: Callable[[str], Path], train: Callable[..., Path],
-                                               tmp_path: Path) -> None:
+def test_complaint_12_both_files_draw_the_same_in_diffusers_9291(family: str, base_of: Callable[[str], Path],
+                                                                 train: Callable[..., Path], tmp_path: Path) -> None:
     layers = ATTENTION + TEXT if family == "sdxl" else WIDE + TEXT
     settings = LoraSettings(max_train_steps=5, train_text_encoder=True, lora_layers=layers, learning_rate=1e-2)
     output = train(base_of(family), tmp_path / "me", settings)
