@@ -96,22 +96,11 @@ void add_output_types(py::module_& module) {
           "latents", [](const SampleEvent& self) { return self.latents; }, "float32 [B, C, h, w]");
 }
 
-void add_base(py::module_& module) {
-  py::class_<Pipeline, std::shared_ptr<Pipeline>>(module, "StableDiffusionPipeline",
-                                                  "Text to picture with Stable Diffusion 1.x and 2.x.")
-      .def_static("from_pretrained", &load, py::arg("name"), py::arg("dtype") = "float32", py::arg("device") = "auto",
-                  kFromPretrained)
-      .def("__call__", &Pipeline::draw, py::arg("prompt"), kCall)
-      .def("encode_prompt", &Pipeline::encode, py::arg("prompt"),
-           "encode_prompt(prompt, *, negative_prompt=None, prompt_syntax='plain', clip_skip=None) -> what the UNet is "
-           "told: (prompt, negative) [B, L, D] each; for SDXL also both pooled [B, P]. Several chunks of a weighted "
-           "prompt stand behind each other.")
-      .def(
-          "save_pretrained", &Pipeline::save, py::arg("folder"), py::arg("dtype") = py::none(),
-          "Writes a folder that diffusers' from_pretrained loads, with the current scheduler. Weights keep their dtype "
-          "unless another is named. Raises StorageError.")
-      .def("to", &move_to, py::arg("device") = py::none(), py::arg("dtype") = py::none(),
-           "Moves and casts every component; returns the pipeline itself.")
+using PipelineClass = py::class_<Pipeline, std::shared_ptr<Pipeline>>;
+
+// LoRAs, another VAE, textual inversions, and how the VAE goes about it.
+void add_additions(PipelineClass& pipeline) {
+  pipeline
       .def("load_lora_weights", &Pipeline::load_lora, py::arg("path"), py::arg("scale") = 1.0,
            "Hangs a LoRA on the model: a safetensors file of diffusers, PEFT, kohya or LyCORIS (LoHa, LoKr), a folder "
            "with pytorch_lora_weights.safetensors, or a run folder. Its strength is scale x alpha / rank; several add "
@@ -141,7 +130,11 @@ void add_base(py::module_& module) {
           "The pictures of a batch are decoded one by one, as at first.")
       .def(
           "disable_vae_slicing", [](Pipeline& self) { self.bundle().vae->set_slicing(false); },
-          "The pictures of a batch are decoded at once: more memory.")
+          "The pictures of a batch are decoded at once: more memory.");
+}
+
+void add_components(PipelineClass& pipeline) {
+  pipeline
       .def_property("scheduler", &Pipeline::scheduler, &Pipeline::set_scheduler,
                     "Any scheduler of sdtune; the folder's own at first.")
       .def_property_readonly("tokenizer", [](Pipeline& self) { return self.bundle().tokenizer; })
@@ -156,6 +149,26 @@ void add_base(py::module_& module) {
       .def("__repr__", [](Pipeline& self) {
         return "<sdtune." + self.bundle().pipeline_class + " of " + self.bundle().folder.string() + ">";
       });
+}
+
+void add_base(py::module_& module) {
+  PipelineClass pipeline(module, "StableDiffusionPipeline", "Text to picture with Stable Diffusion 1.x and 2.x.");
+  pipeline
+      .def_static("from_pretrained", &load, py::arg("name"), py::arg("dtype") = "float32", py::arg("device") = "auto",
+                  kFromPretrained)
+      .def("__call__", &Pipeline::draw, py::arg("prompt"), kCall)
+      .def("encode_prompt", &Pipeline::encode, py::arg("prompt"),
+           "encode_prompt(prompt, *, negative_prompt=None, prompt_syntax='plain', clip_skip=None) -> what the UNet is "
+           "told: (prompt, negative) [B, L, D] each; for SDXL also both pooled [B, P]. Several chunks of a weighted "
+           "prompt stand behind each other.")
+      .def(
+          "save_pretrained", &Pipeline::save, py::arg("folder"), py::arg("dtype") = py::none(),
+          "Writes a folder that diffusers' from_pretrained loads, with the current scheduler. Weights keep their dtype "
+          "unless another is named. Raises StorageError.")
+      .def("to", &move_to, py::arg("device") = py::none(), py::arg("dtype") = py::none(),
+           "Moves and casts every component; returns the pipeline itself.");
+  add_additions(pipeline);
+  add_components(pipeline);
 }
 
 }  // namespace
