@@ -1,6 +1,7 @@
 #include "train/data/photo_exam.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/image/png_text.h"
 
@@ -31,7 +32,8 @@ Image searched_picture(const Image& preview) {
 
 PhotoExaminer::PhotoExaminer(const std::string& face_model) {
   try {
-    finder_ = std::make_unique<FaceFinder>(face_models(face_model));
+    models_ = face_models(face_model);
+    idle_.push_back(std::make_unique<FaceFinder>(models_));
   } catch (const DataError& error) {
     trouble_ = error.problems().front().line();
   }
@@ -45,10 +47,12 @@ void PhotoExaminer::examine(Photo& photo, const Image& preview) {
     const Image searched = searched_picture(preview);
     const double scale = static_cast<double>(photo.width) / static_cast<double>(searched.width);
     try {
-      for (const model::ImageBox& face : finder_->find(searched)) {
+      std::unique_ptr<FaceFinder> finder = take_finder();
+      for (const model::ImageBox& face : finder->find(searched)) {
         exam.faces.push_back({face.left * scale, face.top * scale, face.width * scale, face.height * scale});
       }
       exam.searched = true;
+      put_back(std::move(finder));
     } catch (const DataError& error) {
       const std::lock_guard lock(mutex_);
       trouble_ = error.problems().front().line();
@@ -56,6 +60,23 @@ void PhotoExaminer::examine(Photo& photo, const Image& preview) {
   }
   if (!photo.face && !exam.faces.empty()) photo.face = exam.faces.front();
   photo.exam = std::move(exam);
+}
+
+std::unique_ptr<FaceFinder> PhotoExaminer::take_finder() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<FaceFinder> finder = std::move(idle_.back());
+      idle_.pop_back();
+      return finder;
+    }
+  }
+  return std::make_unique<FaceFinder>(models_);
+}
+
+void PhotoExaminer::put_back(std::unique_ptr<FaceFinder> finder) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(finder));
 }
 
 std::string PhotoExaminer::trouble() const {

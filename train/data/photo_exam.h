@@ -1,9 +1,11 @@
 // What is looked at in each photo while it is read: its signs and its faces.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "train/data/face_finder.h"
 #include "train/data/photo_folder.h"
@@ -24,8 +26,12 @@ class PhotoExaminer {
   std::string trouble() const;
 
  private:
+  std::unique_ptr<FaceFinder> take_finder();
+  void put_back(std::unique_ptr<FaceFinder> finder);
+
   mutable std::mutex mutex_;
-  std::unique_ptr<FaceFinder> finder_;
+  std::vector<std::filesystem::path> models_;
+  std::vector<std::unique_ptr<FaceFinder>> idle_;  // a process each; as many are started as threads ask at once
   std::string trouble_;
 };
 
