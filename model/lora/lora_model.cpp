@@ -5,6 +5,7 @@
 #include "model/base/model_fingerprint.h"
 #include "model/base/model_note.h"
 #include "model/lora/lora_file.h"
+#include "model/pipeline/scheduler_file.h"
 
 namespace sdtune::model {
 namespace {
@@ -44,6 +45,7 @@ ModelBundle load_model(const fs::path& folder, torch::Dtype dtype, torch::Device
   if (!is_lora_folder(folder)) return load_bundle(folder, dtype, device);
   ModelBundle bundle = load_bundle(base_of(folder), dtype, device);
   attach_lora(bundle, "model", read_lora(folder / kLoraFile, bundle));
+  replace_scheduler(bundle, folder);
   return bundle;
 }
 

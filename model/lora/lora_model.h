@@ -13,8 +13,9 @@ namespace sdtune::model {
 bool is_lora_folder(const std::filesystem::path& folder);
 
 // load_bundle; of a LoRA folder the base that its sdtune.json names, with the LoRA hung on it at full strength under
-// the name "model". Throws what load_bundle and read_lora throw, and WeightError when the folder does not say its base,
-// or the base is gone or no longer the one that the LoRA was trained on.
+// the name "model", and the scheduler that the folder has, if any. Throws what load_bundle and read_lora throw, and
+// WeightError when the folder does not say its base, or the base is gone or no longer the one that the LoRA was trained
+// on.
 ModelBundle load_model(const std::filesystem::path& folder, torch::Dtype dtype, torch::Device device);
 
 }  // namespace sdtune::model

@@ -1,8 +1,7 @@
-#include <cmath>
-
 #include "model/base/whole_folder.h"
 #include "model/pipeline/bundle.h"
 #include "model/pipeline/bundle_configs.h"
+#include "model/pipeline/scheduler_file.h"
 #include "model/weights/diffusers_folder.h"
 #include "model/weights/stored_weights.h"
 
@@ -42,14 +41,7 @@ void write_parts(FileSystem& files, const ModelBundle& bundle, const fs::path& f
   }
   save_part(files, *bundle.unet, bundle.unet->config().to_json(), folder / "unet", kUNetPart, dtype);
   save_part(files, *bundle.vae, bundle.vae->config().to_json(), folder / "vae", kVaePart, dtype);
-  // A null stands for a default that JSON cannot write (minus infinity); diffusers takes its default for an absent key.
-  Json scheduler = Json::object();
-  for (const auto& [key, value] : bundle.scheduler_config.items()) {
-    if (!value.is_null() && !(value.is_number_float() && !std::isfinite(value.get<double>()))) scheduler[key] = value;
-  }
-  scheduler["_class_name"] = bundle.scheduler_class;
-  files.create_directories(folder / "scheduler");
-  write_file_atomically(files, folder / "scheduler" / "scheduler_config.json", scheduler.dump(2) + "\n");
+  save_scheduler(files, bundle, folder);
   write_file_atomically(files, folder / "model_index.json", index_of(bundle).to_json().dump(2) + "\n");
 }
 

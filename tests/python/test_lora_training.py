@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from diffusers import DDIMScheduler
 from lora_files import load_pipeline
 from peft import LoraConfig
 from PIL import Image
@@ -282,6 +283,30 @@ def test_a_lora_hangs_on_by_flag_and_by_tag(base_of: Callable[[str], Path], trai
     assert again == flag
     missing = run(["sample", "--model", str(base), "--prompt", "sks person <lora:you>"], cwd=tmp_path)
     assert missing.returncode == 2 and "<lora:you>" in missing.stderr and not (tmp_path / "samples").exists()
+
+
+def test_a_lora_of_zero_terminal_snr_brings_its_scheduler(base_of: Callable[[str], Path], train: Callable[..., Path],
+                                                          tmp_path: Path) -> None:
+    """The base's would draw from other noise than was trained on."""
+    settings = LoraSettings(max_train_steps=5, learning_rate=1e-2)
+    output = train(base_of("sd2"), tmp_path / "me", settings, "--rescale-betas-zero-snr")
+    ours = sdtune.StableDiffusionPipeline.from_pretrained(output / "model")
+    assert ours.scheduler.config["rescale_betas_zero_snr"] is True
+    theirs = load_pipeline(base_of("sd2"))
+    plain = theirs.scheduler
+    theirs.load_lora_weights(output / "model", weight_name=LORA_FILE)
+    wanted = {}
+    for name, scheduler in (("base's", plain), ("own", DDIMScheduler.from_pretrained(output / "model" / "scheduler"))):
+        theirs.scheduler = scheduler
+        generator = torch.Generator("cpu").manual_seed(3)
+        wanted[name] = theirs("a photo of sks person", num_inference_steps=4, generator=generator,
+                              output_type="latent").images.numpy()
+    assert error(latents_of(ours), wanted["own"]) <= LATENT_TOLERANCE
+    assert error(wanted["base's"], wanted["own"]) > 100 * LATENT_TOLERANCE
+    merged = run(["merge", "--model", str(output), "--output", str(tmp_path / "merged")])
+    assert merged.returncode == 0, merged.stderr
+    assert error(latents_of(sdtune.StableDiffusionPipeline.from_pretrained(tmp_path / "merged")),
+                 wanted["own"]) <= LATENT_TOLERANCE
 
 
 MERGE_FAULTS = {

@@ -9,6 +9,7 @@
 #include "model/base/model_note.h"
 #include "model/base/whole_folder.h"
 #include "model/lora/lora_file.h"
+#include "model/pipeline/scheduler_file.h"
 #include "train/data/concept_options.h"
 #include "train/data/trigger.h"
 
@@ -76,6 +77,8 @@ void export_lora(FileSystem& files, Run& run) {
     model::write_lora(files, folder / model::kLoraFile, run.bundle, weights, model::LoraStyle::kDiffusers);
     model::write_lora(files, folder / (name + ".safetensors"), run.bundle, weights, model::LoraStyle::kKohya, {},
                       kohya_metadata(run));
+    // What the base's own scheduler would draw wrongly, so the LoRA carries the one it was trained with.
+    if (run.config.objective.rescale_betas_zero_snr) model::save_scheduler(files, run.bundle, folder);
     write_model_note(files, note, folder);
   });
 }
