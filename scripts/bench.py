@@ -3,6 +3,7 @@
 
     .venv/bin/python scripts/bench.py forward --model 10m           # the UNet alone
     .venv/bin/python scripts/bench.py train   --model sd15          # whole training steps
+    .venv/bin/python scripts/bench.py plan                          # what `sdtune plan` predicts, against the runs
 
 diffusers runs at its best: every candidate of dtype, memory format and optimizer is timed first and the fastest is kept.
 The result is the median of the ratios of neighbouring rounds (above 1: sdtune is faster) with the spread of equal runs
@@ -23,11 +24,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from bench.forward import measure_forward
 from bench.machine import describe_machine
 from bench.models import MODELS
+from bench.plan import measure_plan
 from bench.train import measure_training
 
 
 def command_of(options: argparse.Namespace) -> str:
     """What repeats the measurement; where its files were does not matter, and is no business of readers."""
+    if options.what == "plan":
+        return "scripts/bench.py plan"
     given = {"model": options.model, "batch": options.batch, "rounds": options.rounds, "steps": options.steps}
     flags = [f"--{name} {value}" for name, value in given.items() if value is not None]
     return " ".join(["scripts/bench.py", options.what, *flags])
@@ -35,7 +39,7 @@ def command_of(options: argparse.Namespace) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["forward", "train"])
+    parser.add_argument("what", choices=["forward", "train", "plan"])
     parser.add_argument("--model", choices=sorted(MODELS), default="10m")
     parser.add_argument("--batch", type=int, default=None, help="pictures a step (default: the model's)")
     parser.add_argument("--rounds", type=int, default=5)
@@ -43,10 +47,14 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="keep the model folders here instead of a temporary place")
     parser.add_argument("--output", type=Path, help="write the JSON here, for example under docs/measurements/")
     options = parser.parse_args()
-    model = MODELS[options.model].with_overrides(options.batch, options.steps)
-    measure = measure_forward if options.what == "forward" else measure_training
     with tempfile.TemporaryDirectory() as temporary:
-        result = measure(model, options.folder or Path(temporary), options.rounds)
+        folder = options.folder or Path(temporary)
+        if options.what == "plan":
+            result = measure_plan(folder)
+        else:
+            measure = measure_forward if options.what == "forward" else measure_training
+            model = MODELS[options.model].with_overrides(options.batch, options.steps)
+            result = measure(model, folder, options.rounds)
     result = {"command": command_of(options), "machine": describe_machine(), **result}
     text = json.dumps(result, indent=1)
     print(text)

@@ -40,8 +40,9 @@ TRAIN["train/config"] = ["model/base", "train/run", "train/checkpoint", *COMPONE
 TRAIN["train/portrait"] = ["model/base"]
 TRAIN["train/judge"] = sorted(MODEL) + ["train/portrait"]
 TRAIN["train/checkpoint"] = sorted(MODEL) + ["train/data", "train/optim", "train/precision", "train/dist"]
-TRAIN["train/run"] = sorted(MODEL) + COMPONENTS + ["train/config", "train/checkpoint"]
+TRAIN["train/run"] = sorted(MODEL) + COMPONENTS + ["train/config", "train/checkpoint", "train/judge", "train/evaluate"]
 TRAIN["train/pretrain"] = sorted(TRAIN) + sorted(MODEL)
+TRAIN["train/plan"] = sorted(MODEL) + COMPONENTS + ["train/config", "train/checkpoint", "train/run"]
 TRAIN["train/evaluate"] = sorted(MODEL) + ["train/portrait", "train/judge", "train/data"]
 APP = {
     "app": ["app", "app/commands", "app/cli", "model/base"],
@@ -49,7 +50,7 @@ APP = {
     "app/faces": [],
     "app/ui": ["model/base", "train/observe"],
     "app/commands": ["app/cli", "app/ui", "train/portrait", "train/judge", "train/evaluate", "train/pretrain",
-                     "train/run", "train/config", "train/observe", "train/dist", "train/data", "train/checkpoint",
+                     "train/plan", "train/run", "train/config", "train/observe", "train/dist", "train/data", "train/checkpoint",
                      "model/base", "model/core", "model/pipeline", "model/weights", "model/image", "model/schedule",
                      "model/single_file", "model/lora"],
 }

@@ -3,6 +3,7 @@
 #
 #   scripts/setup.sh             packages, .venv, build, install
 #   scripts/setup.sh --tools     packages and .venv only
+#   scripts/setup.sh --tests     also what only tests need: a browser that reads report.html
 #
 # Environment: SDTUNE_CUDA=ON|OFF   build the CUDA kernels (default: ON where nvcc or a GPU is found, else OFF)
 #              SDTUNE_JOBS=N        parallel compilations (default: the number of cores)
@@ -12,12 +13,13 @@ cd "$(dirname "$0")/.."
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: error: %s\n' "$*" >&2; exit 2; }
 
+# install_packages LIST...
 install_packages() {
-  command -v dpkg-query >/dev/null || die "this script installs Debian or Ubuntu packages; on another system install what scripts/apt-packages.txt lists, then run it with SDTUNE_SKIP_APT=1"
+  command -v dpkg-query >/dev/null || die "this script installs Debian or Ubuntu packages; on another system install what $* list, then run it with SDTUNE_SKIP_APT=1"
   local missing=()
   while read -r package; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
-  done < <(grep -v '^#' scripts/apt-packages.txt)
+  done < <(cat "$@" | grep -v '^#')
   [ ${#missing[@]} -eq 0 ] && return
   local sudo=""
   if [ "$(id -u)" -ne 0 ]; then
@@ -60,7 +62,15 @@ build() {
   say "done: .venv/bin/sdtune, and 'import sdtune' from .venv/bin/python"
 }
 
-[ -n "${SDTUNE_SKIP_APT:-}" ] || install_packages
+lists=(scripts/apt-packages.txt) builds=yes
+for option in "$@"; do
+  case "$option" in
+    --tools) builds=no ;;
+    --tests) lists+=(scripts/apt-test-packages.txt) ;;
+    *) die "$option: unknown option (allowed: --tools, --tests)" ;;
+  esac
+done
+[ -n "${SDTUNE_SKIP_APT:-}" ] || install_packages "${lists[@]}"
 find_cuda
 make_venv
-[ "${1:-}" = "--tools" ] || build
+[ "$builds" = no ] || build

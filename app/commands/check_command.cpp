@@ -1,12 +1,11 @@
 // `sdtune check`: what `train` with the same options would find wrong.
-#include <unistd.h>
-
 #include <cstdio>
 
 #include "app/cli/error_report.h"
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
 #include "app/commands/photo_advice.h"
+#include "app/commands/temporary_folder.h"
 #include "app/commands/training_arguments.h"
 #include "app/ui/progress_bar.h"
 #include "model/base/json.h"
@@ -17,23 +16,6 @@ namespace sdtune::app {
 namespace {
 
 train::StopFlag stop_flag;
-
-// A folder that is gone with the object.
-class TemporaryFolder {
- public:
-  explicit TemporaryFolder(const std::filesystem::path& beside)
-      : path_(beside.string() + ".probe-" + std::to_string(getpid())) {}
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Remembers the one step of a probe.
 class ProbeObserver : public train::Observer {
@@ -49,17 +31,10 @@ class CheckCommand : public Command {
             "sdtune check --images DIR [options of train]"};
   }
 
-  FieldList fields() override {
-    FieldList list = own_fields();
-    const FieldList options = options_.fields();
-    list.insert(list.end(), options.begin(), options.end());
-    return list;
-  }
+  FieldList fields() override { return options_.fields(own_fields()); }
 
   int run(Arguments arguments) override {
-    train::Origins unused;
-    train::apply_settings(own_fields(), take_settings(arguments, own_fields()), unused, arguments.problems);
-    options_.load(arguments);
+    options_.load(arguments, own_fields());
     std::vector<Problem> problems = options_.loaded.problems;
     train::Diagnosis advice;
     const std::vector<Problem> more = train::find_problems(options_.loaded.config, advice);

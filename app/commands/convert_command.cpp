@@ -1,4 +1,4 @@
-// `sdtune convert`: a diffusers folder to an LDM single file, and back.
+// `sdtune convert`: a diffusers folder to an LDM single file, and back; a LoRA to other names.
 #include <cstdio>
 #include <filesystem>
 
@@ -6,6 +6,7 @@
 #include "app/commands/command.h"
 #include "app/commands/command_options.h"
 #include "app/commands/convert_options.h"
+#include "app/commands/lora_conversion.h"
 #include "app/commands/model_output.h"
 #include "model/base/error.h"
 #include "model/base/hub_cache.h"
@@ -17,21 +18,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_file(const fs::path& path) {
-  std::error_code status;
-  return fs::is_regular_file(path, status);
-}
-
 class ConvertCommand : public Command {
  public:
   CommandHelp help() const override {
     return {"convert", "Turns a diffusers folder into one safetensors file, or such a file back.",
-            "sdtune convert --model FOLDER|FILE --output FILE|FOLDER [options]"};
+            "sdtune convert --model FOLDER|FILE --output FILE|FOLDER [options]\n"
+            "       sdtune convert --model FOLDER --lora FILE --output FILE [options]"};
   }
   FieldList fields() override { return options_.fields(); }
 
   int run(Arguments arguments) override {
     read_options(arguments);
+    if (!options_.lora.empty()) {
+      convert_lora(options_);
+      finish_output();
+      return 0;
+    }
     const bool to_folder = is_file(options_.model);
     check_output(to_folder);
     const model::ConvertRequest request = make_request(to_folder);
@@ -46,12 +48,13 @@ class ConvertCommand : public Command {
   // Throws all that is wrong at once.
   void read_options(const Arguments& arguments) {
     GivenOptions given = apply_options(options_.fields(), arguments, "", "name the model with --model");
-    if (options_.model.empty()) given.problems.push_back({"--model", "is not given", "a diffusers folder or a file"});
-    if (options_.output.empty())
-      given.problems.push_back({"--output", "is not given", "a .safetensors file or a folder"});
+    require_model_and_output(options_.model, options_.output, given.problems);
     std::error_code status;
     const bool absent = !fs::exists(options_.model, status) && names_single_file(options_.model);
     if (absent) given.problems.push_back({options_.model, "is not there", ""});
+    if (!options_.lora.empty() && is_file(options_.model)) {
+      given.problems.push_back({"--model", "must be a diffusers folder for --lora (got " + options_.model + ")", ""});
+    }
     const bool from_folder = !absent && !options_.model.empty() && !is_file(options_.model);
     if (from_folder) options_.single_file.refuse(given.origins, options_.model, given.problems);
     if (!given.problems.empty()) throw ConfigError(given.problems);

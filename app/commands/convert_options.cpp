@@ -21,9 +21,15 @@ FieldList ConvertOptions::fields() {
   FieldInfo model_info =
       field("model", "Diffusers folder, or safetensors file with a whole model (LDM's names).", convert, "FOLDER|FILE");
   model_info.aliases = {"base", "pretrained_model_name_or_path"};
+  FieldInfo lora_info =
+      field("lora", "A LoRA to write under other names instead; --model is the model it is for.", convert, "FILE");
+  FieldInfo naming_info = field("lora_naming", "Whose names: A1111-style programs read kohya's.", convert);
+  naming_info.choices = {"kohya", "diffusers"};
   FieldList list = {
       {std::move(model_info), &model},
       {field("output", "The other one: a .safetensors file, or a folder.", convert, "FILE|FOLDER"), &output},
+      {std::move(lora_info), &lora},
+      {std::move(naming_info), &lora_naming},
       {std::move(dtype_info), &dtype},
       {field("overwrite", "Replace the output, when it is a model.", convert), &overwrite},
       {field("dry_run", "Compare names and shapes, and say what would be written.", convert), &dry_run},

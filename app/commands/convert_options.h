@@ -11,6 +11,8 @@ namespace sdtune::app {
 struct ConvertOptions {
   std::string model;
   std::string output;
+  std::string lora;  // not empty: this is converted, for the layers of `model`
+  std::string lora_naming = "kohya";
   std::string dtype = "auto";
   bool overwrite = false;
   bool dry_run = false;

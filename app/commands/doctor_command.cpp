@@ -18,18 +18,11 @@ class DoctorCommand : public Command {
             "sdtune doctor --images DIR [--contact-sheet FILE.png] [options of train]"};
   }
 
-  FieldList fields() override {
-    FieldList list = own_fields();
-    const FieldList options = options_.fields();
-    list.insert(list.end(), options.begin(), options.end());
-    return list;
-  }
+  FieldList fields() override { return options_.fields(own_fields()); }
 
   // 0, or 2 when a photo cannot be read.
   int run(Arguments arguments) override {
-    train::Origins unused;
-    train::apply_settings(own_fields(), take_settings(arguments, own_fields()), unused, arguments.problems);
-    options_.load(arguments);
+    options_.load(arguments, own_fields());
     std::vector<Problem> problems = options_.loaded.problems;
     const train::TrainConfig& config = options_.loaded.config;
     if (config.data.images.empty() && config.data.concepts.empty()) {

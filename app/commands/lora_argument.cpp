@@ -26,6 +26,11 @@ LoraArgument split(const std::string& text) {
   return weight ? LoraArgument{text.substr(0, colon), *weight} : LoraArgument{text};
 }
 
+// Of the branches. By place too: branches of one name replace each other.
+std::string name_of(const std::vector<LoraArgument>& loras, std::size_t place) {
+  return loras[place].file.string() + " " + std::to_string(place);
+}
+
 }  // namespace
 
 std::vector<LoraArgument> read_lora_arguments(const std::vector<std::string>& texts, std::vector<Problem>& problems) {
@@ -47,9 +52,13 @@ std::vector<LoraArgument> read_lora_arguments(const std::vector<std::string>& te
 }
 
 void attach_loras(const model::ModelBundle& bundle, const std::vector<LoraArgument>& loras) {
-  for (const LoraArgument& lora : loras) {
-    model::attach_lora(bundle, lora.file.string(), model::read_lora(lora.file, bundle), lora.weight);
+  for (std::size_t i = 0; i < loras.size(); ++i) {
+    model::attach_lora(bundle, name_of(loras, i), model::read_lora(loras[i].file, bundle), loras[i].weight);
   }
+}
+
+void detach_loras(const model::ModelBundle& bundle, const std::vector<LoraArgument>& loras) {
+  for (std::size_t i = 0; i < loras.size(); ++i) model::detach_lora(bundle, name_of(loras, i));
 }
 
 }  // namespace sdtune::app

@@ -19,7 +19,10 @@ struct LoraArgument {
 // for what cannot be.
 std::vector<LoraArgument> read_lora_arguments(const std::vector<std::string>& texts, std::vector<Problem>& problems);
 
-// Hangs each on the model under its file's name. Throws WeightError for one that does not fit.
+// Hangs each on the model; the same file twice adds up. Throws WeightError for one that does not fit.
 void attach_loras(const model::ModelBundle& bundle, const std::vector<LoraArgument>& loras);
+
+// Takes them off again: the list that was attached.
+void detach_loras(const model::ModelBundle& bundle, const std::vector<LoraArgument>& loras);
 
 }  // namespace sdtune::app

@@ -32,11 +32,6 @@ struct Source {
   std::optional<model::ModelFamily> family;  // of a single file
 };
 
-bool is_file(const std::string& name) {
-  std::error_code status;
-  return fs::is_regular_file(name, status);
-}
-
 Source read_source(const std::string& name, model::SingleFileOptions reading) {
   if (is_file(name)) {
     reading.names_only = true;
@@ -80,10 +75,7 @@ class MergeCommand : public Command {
   // Throws all that is wrong at once.
   void read_options(const Arguments& arguments) {
     GivenOptions given = apply_options(options_.fields(), arguments, "", "name the model with --model");
-    if (options_.model.empty()) given.problems.push_back({"--model", "is not given", "a diffusers folder or a file"});
-    if (options_.output.empty()) {
-      given.problems.push_back({"--output", "is not given", "a .safetensors file or a folder"});
-    }
+    require_model_and_output(options_.model, options_.output, given.problems);
     if (!options_.model.empty() && !is_file(options_.model)) {
       options_.single_file.refuse(given.origins, options_.model, given.problems);
     }

@@ -8,6 +8,16 @@ namespace sdtune::app {
 
 namespace fs = std::filesystem;
 
+bool is_file(const fs::path& path) {
+  std::error_code status;
+  return fs::is_regular_file(path, status);
+}
+
+void require_model_and_output(const std::string& model, const std::string& output, std::vector<Problem>& problems) {
+  if (model.empty()) problems.push_back({"--model", "is not given", "a diffusers folder or a file"});
+  if (output.empty()) problems.push_back({"--output", "is not given", "a .safetensors file or a folder"});
+}
+
 bool names_single_file(const fs::path& path) {
   return path.extension() == ".safetensors";
 }
@@ -17,7 +27,7 @@ void check_model_output(const fs::path& output, bool overwrite) {
   if (!fs::exists(output, status)) return;
   if (!overwrite) throw ConfigError("--output", "exists (got " + output.string() + ")", "--overwrite replaces it");
   const fs::path main = names_single_file(output) ? output : output / "model_index.json";
-  if (!fs::is_regular_file(main, status)) {
+  if (!is_file(main)) {
     throw ConfigError("--output", "is not a model, so --overwrite does not replace it (got " + output.string() + ")");
   }
 }

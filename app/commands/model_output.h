@@ -1,9 +1,19 @@
-// Where a command writes a whole model: a diffusers folder, or one safetensors file.
+// What commands that make a model of a model have in common: --model and --output, each a diffusers folder or one
+// safetensors file.
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
+
+#include "model/base/error.h"
 
 namespace sdtune::app {
+
+bool is_file(const std::filesystem::path& path);
+
+// Adds a problem for each of --model and --output that is empty.
+void require_model_and_output(const std::string& model, const std::string& output, std::vector<Problem>& problems);
 
 // Whether the name is that of a file.
 bool names_single_file(const std::filesystem::path& path);

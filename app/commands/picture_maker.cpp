@@ -5,11 +5,9 @@
 #include <utility>
 
 #include "app/cli/stop_signals.h"
-#include "app/commands/lora_argument.h"
 #include "app/commands/model_additions.h"
 #include "app/commands/sampler_names.h"
 #include "app/commands/start_picture.h"
-#include "model/lora/lora_file.h"
 #include "model/lora/lora_model.h"
 #include "model/schedule/align_your_steps.h"
 
@@ -72,21 +70,16 @@ PictureMaker::Size PictureMaker::picture_size(const SampleOptions& options) cons
 }
 
 // Those of one prompt must not colour the next.
-void PictureMaker::use_loras(const std::vector<std::string>& loras) {
-  if (loras == loras_) return;
-  // By place too, so that the same file twice adds up.
-  const auto name_of = [](const std::vector<std::string>& list, std::size_t i) {
-    return list[i] + " " + std::to_string(i);
-  };
-  for (std::size_t i = 0; i < loras_.size(); ++i) model::detach_lora(bundle_, name_of(loras_, i));
-  loras_.clear();
+void PictureMaker::use_loras(const std::vector<std::string>& texts) {
+  if (texts == lora_texts_) return;
   std::vector<Problem> gone;
-  const std::vector<LoraArgument> files = read_lora_arguments(loras, gone);
+  std::vector<LoraArgument> loras = read_lora_arguments(texts, gone);
   if (!gone.empty()) throw ConfigError(std::move(gone));
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    model::attach_lora(bundle_, name_of(loras, i), model::read_lora(files[i].file, bundle_), files[i].weight);
-  }
-  loras_ = loras;
+  detach_loras(bundle_, loras_);
+  lora_texts_ = {""};  // until all hang on: no list of prompts says this
+  loras_ = std::move(loras);
+  attach_loras(bundle_, loras_);
+  lora_texts_ = texts;
 }
 
 torch::Tensor PictureMaker::draw(const SampleOptions& options, std::int64_t first, std::int64_t count,

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "app/commands/lora_argument.h"
 #include "app/commands/sample_options.h"
 #include "model/pipeline/bundle.h"
 #include "model/pipeline/text_to_image.h"
@@ -40,12 +41,13 @@ class PictureMaker {
                      std::function<void(const model::SampleProgress&)> on_step);
 
  private:
-  void use_loras(const std::vector<std::string>& loras);
+  void use_loras(const std::vector<std::string>& texts);
   model::SampleRequest request_of(const SampleOptions& options) const;
 
   std::filesystem::path folder_;
   model::ModelBundle bundle_;
-  std::vector<std::string> loras_;  // FILE:WEIGHT of those that hang on it
+  std::vector<std::string> lora_texts_;  // FILE:WEIGHT of those that hang on it
+  std::vector<LoraArgument> loras_;      // the same
 };
 
 }  // namespace sdtune::app

@@ -11,22 +11,31 @@ FieldList file_fields(TrainingArguments& owner) {
 
 }  // namespace
 
-FieldList TrainingArguments::fields() {
-  FieldList list = file_fields(*this);
-  const FieldList options = declared.fields();
-  list.insert(list.end(), options.begin(), options.end());
-  return list;
+FieldList TrainingArguments::fields(FieldList own) {
+  for (const FieldList& part : {file_fields(*this), declared.fields()}) own.insert(own.end(), part.begin(), part.end());
+  return own;
 }
 
-void TrainingArguments::load(Arguments& arguments) {
+void TrainingArguments::load(Arguments& arguments, const FieldList& own) {
   std::vector<Problem> problems = arguments.problems;
   train::Origins unused;
-  train::apply_settings(file_fields(*this), take_settings(arguments, file_fields(*this)), unused, problems);
+  for (const FieldList& part : {own, file_fields(*this)}) {
+    train::apply_settings(part, take_settings(arguments, part), unused, problems);
+  }
   for (const std::string& word : arguments.positionals)
     problems.push_back({word, "unexpected word", "--help lists all options"});
-  loaded = train::load_train_config(config_file, take_settings(arguments, declared.fields()));
-  problems.insert(problems.end(), loaded.problems.begin(), loaded.problems.end());
-  loaded.problems = std::move(problems);
+  flags_ = take_settings(arguments, declared.fields());
+  problems_of_arguments_ = std::move(problems);
+  keep(train::load_train_config(config_file, flags_));
+}
+
+void TrainingArguments::load_for(const std::string& family) {
+  keep(train::load_train_config_for(family, config_file, flags_));
+}
+
+void TrainingArguments::keep(train::LoadedConfig config) {
+  loaded = std::move(config);
+  loaded.problems.insert(loaded.problems.begin(), problems_of_arguments_.begin(), problems_of_arguments_.end());
 }
 
 }  // namespace sdtune::app

@@ -1,4 +1,4 @@
-// What `train` and `check` have in common: the options of a training run, from flags and --config.
+// What `train`, `check`, `doctor` and `prepare` have in common: the options of a training run, from flags and --config.
 #pragma once
 
 #include <string>
@@ -14,9 +14,19 @@ struct TrainingArguments {
   train::TrainConfig declared;  // only declares the flags and their defaults
   train::LoadedConfig loaded;   // after load()
 
-  FieldList fields();
-  // Takes its settings out of `arguments`, and leaves loaded.problems with all that is wrong with them.
-  void load(Arguments& arguments);
+  // `own`: what the command has besides.
+  FieldList fields(FieldList own = {});
+  // Takes its settings and those of `own` out of `arguments`, and leaves loaded.problems with all that is wrong with
+  // them.
+  void load(Arguments& arguments, const FieldList& own = {});
+  // After load(): the same with the defaults of a published model, which need not be here.
+  void load_for(const std::string& family);
+
+ private:
+  void keep(train::LoadedConfig config);
+
+  std::vector<train::Setting> flags_;
+  std::vector<Problem> problems_of_arguments_;
 };
 
 }  // namespace sdtune::app

@@ -106,6 +106,12 @@ void ProgressBar::on_validation(const train::ValidationEvent& event) {
   line_.message("held out loss " + formatted("%.4f", *event.loss) + " after step " + std::to_string(event.step));
 }
 
+void ProgressBar::on_identity(const train::IdentityEvent& event) {
+  line_.message(formatted("likeness %.2f, prompts followed %.0f %%, leak %.0f %% after step ", event.identity,
+                          100 * event.prompt_fidelity, 100 * event.leak) +
+                std::to_string(event.step) + (event.is_best ? " (best so far)" : ""));
+}
+
 void ProgressBar::on_checkpoint(const train::CheckpointEvent& event) {
   line_.message("saved    " + event.path.string() + " in " + formatted("%.1f s", event.seconds));
 }
@@ -117,7 +123,12 @@ void ProgressBar::on_warning(const Problem& problem) {
 void ProgressBar::on_end(const train::EndEvent& event) {
   line_.finish();
   const std::string after = " after step " + std::to_string(event.step) + ", " + duration_text(event.seconds);
-  if (event.end == train::RunEnd::kDone) line_.message("done" + after);
+  if (event.end == train::RunEnd::kDone) {
+    const bool is_last = event.model_step == event.step;
+    line_.message(
+        "done" + after +
+        (is_last ? "" : "; the model is that of step " + std::to_string(event.model_step) + ", the best look"));
+  }
   if (event.end == train::RunEnd::kStopped) {
     line_.message("stopped" + after + "; state saved, --resume-from-checkpoint latest goes on");
   }

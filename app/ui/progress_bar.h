@@ -27,6 +27,7 @@ class ProgressBar : public train::Observer {
   void on_step(const train::StepEvent& event) override;
   void on_checkpoint(const train::CheckpointEvent& event) override;
   void on_validation(const train::ValidationEvent& event) override;
+  void on_identity(const train::IdentityEvent& event) override;
   void on_warning(const Problem& problem) override;
   void on_end(const train::EndEvent& event) override;
 

@@ -230,7 +230,7 @@ YamlValue read_yaml(const std::filesystem::path& path) {
   std::error_code status;
   if (std::filesystem::is_directory(path, status)) throw ConfigError(path.string(), "is a folder, not a YAML file");
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw ConfigError(path.string(), "cannot be read", "give --config an existing YAML file");
+  if (!file) throw ConfigError(path.string(), "cannot be read", "name an existing YAML file");
   std::string text(kMaxBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));

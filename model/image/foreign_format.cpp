@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "model/image/heic_decode.h"
+
 namespace sdtune::model {
 
 namespace {
@@ -40,10 +42,10 @@ constexpr std::array kSignatures = {
 };
 
 // ISO base media files (HEIC, AVIF, MP4) name their kind at byte 8.
-ForeignFormat name_media_box(std::string_view brand) {
+ForeignFormat name_media_box(std::string_view bytes) {
+  const std::string_view brand = bytes.substr(8, 4);
+  if (is_heic(bytes)) return {"a HEIC picture", kHeic};
   if (brand == "avif" || brand == "avis") return {"an AVIF picture", kConvert};
-  constexpr std::array kHeicBrands = {"heic"sv, "heix"sv, "hevc"sv, "hevx"sv, "heim"sv, "heis"sv, "mif1"sv, "msf1"sv};
-  if (std::find(kHeicBrands.begin(), kHeicBrands.end(), brand) != kHeicBrands.end()) return {"a HEIC picture", kHeic};
   if (brand.starts_with("crx")) return {"a camera raw file", kRaw};
   return {"a video", kFrame};
 }
@@ -51,7 +53,7 @@ ForeignFormat name_media_box(std::string_view brand) {
 }  // namespace
 
 ForeignFormat name_foreign_format(std::string_view bytes) {
-  if (bytes.size() >= 12 && bytes.substr(4, 4) == "ftyp") return name_media_box(bytes.substr(8, 4));
+  if (bytes.size() >= 12 && bytes.substr(4, 4) == "ftyp") return name_media_box(bytes);
   for (const Signature& signature : kSignatures) {
     if (bytes.starts_with(signature.start)) return {signature.name, signature.hint};
   }

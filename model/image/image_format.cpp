@@ -5,7 +5,8 @@ namespace sdtune::model {
 
 std::string format_name(ImageFormat format) {
   if (format == ImageFormat::kJpeg) return "JPEG";
-  return format == ImageFormat::kPng ? "PNG" : "WebP";
+  if (format == ImageFormat::kPng) return "PNG";
+  return format == ImageFormat::kWebp ? "WebP" : "HEIC";
 }
 
 }  // namespace sdtune::model

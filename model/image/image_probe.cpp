@@ -2,6 +2,7 @@
 
 #include "model/base/error.h"
 #include "model/image/foreign_format.h"
+#include "model/image/heic_decode.h"
 #include "model/image/jpeg_segments.h"
 #include "model/image/orientation.h"
 #include "model/image/png_chunks.h"
@@ -14,6 +15,10 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 constexpr const char* kAnimationHint = "save one frame of it as PNG";
+
+std::string allowed_formats() {
+  return std::string("allowed: JPEG, PNG, WebP") + (can_decode_heic() ? ", HEIC" : "");
+}
 
 ImageInfo probe_jpeg(std::string_view bytes, const std::string& where) {
   const JpegHeader header = read_jpeg_header(bytes, where);
@@ -34,6 +39,12 @@ ImageInfo probe_webp(std::string_view bytes, const std::string& where) {
   return {ImageFormat::kWebp, file.width, file.height, exif_orientation(file.exif)};
 }
 
+// libheif turns the picture, by boxes of the file and not by EXIF.
+ImageInfo probe_heic(std::string_view bytes, const std::string& where) {
+  const HeicSize size = read_heic_size(bytes, where);
+  return {ImageFormat::kHeic, size.width, size.height, 1};
+}
+
 ImageInfo probe_any(std::string_view bytes, const std::string& where) {
   if (bytes.empty()) throw DataError(where, "the file is empty", "copy it again");
   if (bytes.starts_with("\xff\xd8\xff"sv)) return probe_jpeg(bytes, where);
@@ -41,11 +52,13 @@ ImageInfo probe_any(std::string_view bytes, const std::string& where) {
   if (bytes.size() >= 12 && bytes.starts_with("RIFF"sv) && bytes.substr(8, 4) == "WEBP"sv) {
     return probe_webp(bytes, where);
   }
+  if (is_heic(bytes)) return probe_heic(bytes, where);
   const ForeignFormat foreign = name_foreign_format(bytes);
   if (!foreign.name.empty()) {
-    throw DataError(where, "this is " + foreign.name + " (allowed: JPEG, PNG, WebP)", foreign.hint);
+    throw DataError(where, "this is " + foreign.name + " (" + allowed_formats() + ")", foreign.hint);
   }
-  throw DataError(where, "not a picture (allowed: JPEG, PNG, WebP)", "remove it, or copy it again if it should be one");
+  throw DataError(where, "not a picture (" + allowed_formats() + ")",
+                  "remove it, or copy it again if it should be one");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace sdtune::model {
 
-enum class ImageFormat { kJpeg, kPng, kWebp };
+enum class ImageFormat { kJpeg, kPng, kWebp, kHeic };
 
 struct ImageInfo {
   ImageFormat format = ImageFormat::kJpeg;
@@ -24,11 +24,12 @@ struct ImageInfo {
 inline constexpr std::int64_t kMaxPixels = 200'000'000;
 
 // Judges by content, never by the name. `where` (usually the path) goes into errors. Throws DataError for an empty
-// file, a format that is not JPEG, PNG or WebP (naming it, with how to convert), an animation, a file that ends early
-// or is damaged as far as its structure shows (every PNG checksum is compared), no pixels, or more than kMaxPixels.
+// file, a format that is not JPEG, PNG, WebP or, where libheif is here, HEIC (naming it, with a way out), an animation,
+// a file that ends early or is damaged as far as its structure shows (every PNG checksum is compared), no pixels, or
+// more than kMaxPixels.
 ImageInfo probe_image(std::string_view bytes, const std::string& where);
 
-// "JPEG", "PNG", "WebP".
+// "JPEG", "PNG", "WebP", "HEIC".
 std::string format_name(ImageFormat format);
 
 }  // namespace sdtune::model

@@ -6,6 +6,7 @@
 
 #include "model/base/error.h"
 #include "model/base/file_system.h"
+#include "model/image/heic_decode.h"
 #include "model/image/jpeg_decode.h"
 #include "model/image/orientation.h"
 #include "model/image/png_chunks.h"
@@ -100,6 +101,24 @@ Image decode_png(std::string_view bytes, const std::string& where) {
   return from_opencv(decoded);
 }
 
+Image on_white(const HeicPixels& pixels) {
+  Image image{pixels.size.width, pixels.size.height, {}};
+  image.rgb.reserve(pixels.rgba.size() / 4 * 3);
+  for (std::size_t i = 0; i < pixels.rgba.size(); i += 4) {
+    for (std::size_t channel = 0; channel < 3; ++channel) {
+      image.rgb.push_back(on_white(pixels.rgba[i + channel], pixels.rgba[i + 3]));
+    }
+  }
+  return image;
+}
+
+Image alpha_of(const HeicPixels& pixels) {
+  Image alpha{pixels.size.width, pixels.size.height, {}};
+  alpha.rgb.reserve(pixels.rgba.size() / 4 * 3);
+  for (std::size_t i = 3; i < pixels.rgba.size(); i += 4) alpha.rgb.insert(alpha.rgb.end(), 3, pixels.rgba[i]);
+  return alpha;
+}
+
 // The pixels before the EXIF turn.
 Image decode_stored(std::string_view bytes, const ImageInfo& info, const std::string& where) {
   Image stored;
@@ -107,6 +126,8 @@ Image decode_stored(std::string_view bytes, const ImageInfo& info, const std::st
     stored = decode_jpeg(bytes, where);
   } else if (info.format == ImageFormat::kPng) {
     stored = decode_png(bytes, where);
+  } else if (info.format == ImageFormat::kHeic) {
+    stored = on_white(decode_heic(bytes, where));
   } else {
     stored = from_opencv(decode_by_opencv(bytes, info.format, where));
   }
@@ -159,6 +180,10 @@ std::optional<Image> read_alpha(const std::filesystem::path& path) {
   const std::string bytes = read_file(path, kMaxFileBytes);
   const ImageInfo info = probe_image(bytes, path.string());
   if (info.format == ImageFormat::kJpeg) return std::nullopt;
+  if (info.format == ImageFormat::kHeic) {
+    const HeicPixels pixels = decode_heic(bytes, path.string());
+    return pixels.has_alpha ? std::optional(alpha_of(pixels)) : std::nullopt;
+  }
   const bool is_png = info.format == ImageFormat::kPng;
   const std::string bare = is_png ? bare_png(read_png_chunks(bytes, path.string())) : bytes;
   const cv::Mat decoded = decode_by_opencv(bare, info.format, path.string());

@@ -11,8 +11,8 @@
 
 namespace sdtune::model {
 
-// JPEG, PNG or WebP, whatever the file's name says, as 8-bit RGB:
-//   - turned as EXIF asks, in all three formats;
+// JPEG, PNG, WebP or HEIC (where libheif is here), whatever the file's name says, as 8-bit RGB:
+//   - turned as EXIF asks, a HEIC as its own boxes ask;
 //   - alpha (also of a palette or of one clear colour) is laid on white, so hidden colours stay hidden;
 //   - 16-bit channels keep their high byte. Pillow does the same for colour; its convert("RGB") of 16-bit grey clips at
 //     255 instead, which turns almost every such photo white, so there we differ on purpose;

@@ -37,7 +37,8 @@ struct Recompute : torch::autograd::Function<Recompute> {
     {
       const torch::AutoGradMode with_grad(true);
       const torch::Tensor output = held->function(inputs);
-      torch::autograd::backward({output}, {output_gradients[0]});
+      // Nothing in it may be trained: a block without LoRA's branches before any that has them.
+      if (output.requires_grad()) torch::autograd::backward({output}, {output_gradients[0]});
     }
     variable_list gradients = {torch::Tensor()};  // none for the function
     for (const torch::Tensor& input : inputs) {

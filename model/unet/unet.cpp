@@ -58,6 +58,7 @@ torch::Tensor UNet2DConditionModelImpl::forward(const torch::Tensor& sample, con
   const int64_t batch = sample.size(0);
   check_shape(context, {batch, -1, -1}, "encoder_hidden_states");
   const torch::TensorOptions weights = conv_in_->weight.options();
+  tell("conv_in");
   const BlockConditions conditions = {.time = time_embedding(timestep, batch, added), .context = context.to(weights)};
 
   // On the CPU our kernels are made for channels_last, where a map is a matrix with a row a pixel.
@@ -68,9 +69,17 @@ torch::Tensor UNet2DConditionModelImpl::forward(const torch::Tensor& sample, con
   if (config_.center_input_sample) x = 2 * x - 1;
   x = conv_in_(x);
   std::vector<torch::Tensor> skips = {x};
-  for (DownBlock2D& block : *down_blocks_) x = block(std::move(x), conditions, skips);
+  for (int64_t i = 0; i < down_blocks_->size(); ++i) {
+    tell("down_blocks." + std::to_string(i));
+    x = (*down_blocks_)[i](std::move(x), conditions, skips);
+  }
+  tell("mid_block");
   if (mid_block_) x = mid_block_(std::move(x), conditions);
-  for (UpBlock2D& block : *up_blocks_) x = block(std::move(x), conditions, skips);
+  for (int64_t i = 0; i < up_blocks_->size(); ++i) {
+    tell("up_blocks." + std::to_string(i));
+    x = (*up_blocks_)[i](std::move(x), conditions, skips);
+  }
+  tell("conv_out");
   return conv_out_(conv_norm_out_->forward_activated(x, config_.act_fn));
 }
 

@@ -6,7 +6,10 @@
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
+#include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "model/nn/linear.h"
 #include "model/nn/module_list.h"
@@ -35,11 +38,19 @@ class UNet2DConditionModelImpl : public torch::nn::Module {
   const UNetConfig& config() const { return config_; }
   // Throws activations of the blocks away and computes them again in backward: less memory, one more forward.
   void set_gradient_checkpointing(bool on);
+  // Told in forward which part begins: conv_in, down_blocks.0, .., mid_block, .., up_blocks.0, .., conv_out. Empty:
+  // nobody listens.
+  using PartListener = std::function<void(const std::string& part)>;
+  void set_part_listener(PartListener listener) { on_part_ = std::move(listener); }
 
  private:
+  void tell(const std::string& part) const {
+    if (on_part_) on_part_(part);
+  }
   torch::Tensor time_embedding(const torch::Tensor& timestep, int64_t batch, const AddedConditions& added);
 
   UNetConfig config_;
+  PartListener on_part_;
   Conv2d conv_in_ = nullptr;
   TimestepEmbedding time_embedding_ = nullptr;
   TimestepEmbedding add_embedding_ = nullptr;

@@ -334,6 +334,23 @@ class ValidationEvent:
     @property
     def loss(self) -> float | None: ...
 
+class IdentityEvent:
+    """What a look at likeness found."""
+    @property
+    def step(self) -> int: ...
+    @property
+    def identity(self) -> float: ...
+    @property
+    def accepted(self) -> float: ...
+    @property
+    def prompt_fidelity(self) -> float: ...
+    @property
+    def leak(self) -> float: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def is_best(self) -> bool: ...
+
 class RunSummary:
     """What a run will do."""
     @property
@@ -388,6 +405,8 @@ class TrainResult:
     @property
     def step(self) -> int: ...
     @property
+    def model_step(self) -> int: ...
+    @property
     def metrics(self) -> list[dict[str, Any]]: ...
 
 def train(config: TrainConfig, on_step: Callable[[StepEvent], object] | None = None, *,
@@ -395,9 +414,12 @@ def train(config: TrainConfig, on_step: Callable[[StepEvent], object] | None = N
           on_phase: Callable[[str, int, int], object] | None = None,
           on_checkpoint: Callable[[CheckpointEvent], object] | None = None,
           on_validation: Callable[[ValidationEvent], object] | None = None,
+          on_identity: Callable[[IdentityEvent], object] | None = None,
           on_warning: Callable[[Problem], object] | None = None,
           on_end: Callable[[int, Path], object] | None = None) -> TrainResult: ...
 def check(config: TrainConfig) -> list[Problem]: ...
+def plan(config: TrainConfig, *, photos: int | None = None, gpus: PathText | None = None,
+         savings: bool = True) -> dict[str, Any]: ...
 
 class TrainConfig:
     """The options of a training run, listed by scripts/make_config_stub.py; options() says what each means."""
@@ -502,5 +524,11 @@ class TrainConfig:
     validation_guidance_scale: float
     report_to: str
     price_per_hour: float | None
+    identity_steps: int | None
+    num_identity_images: int
+    identity_inference_steps: int
+    identity_judge: str
+    keep_best: bool
+    early_stop_patience: int | None
     peer_timeout: float
     start_timeout: float

@@ -112,11 +112,11 @@ py::array_t<std::uint8_t> grid(const std::vector<Pixels>& arrays, std::int64_t c
 }  // namespace
 
 void register_image(py::module_& module) {
-  module.def(
-      "load_image", &load, py::arg("path"),
-      "Reads a JPEG, PNG or WebP file as uint8 [H, W, 3], sRGB, turned as its EXIF orientation asks, alpha laid on "
-      "white.\n\nRaises DataError naming the file and the cause: truncated, damaged, animated, another format, "
-      "more than 200 megapixels.");
+  module.def("load_image", &load, py::arg("path"),
+             "Reads a JPEG, PNG, WebP or (where libheif is) HEIC file as uint8 [H, W, 3], sRGB, turned as its EXIF "
+             "orientation asks, alpha laid on "
+             "white.\n\nRaises DataError naming the file and the cause: truncated, damaged, animated, another format, "
+             "more than 200 megapixels.");
   module.def(
       "verify_image", &verify, py::arg("path"),
       "(width, height, format) of a picture as it is to be seen, in px, after reading all of its data; raises what "

@@ -39,6 +39,7 @@ RunResult run_training(const TrainConfig& given, const py::object& on_step, cons
   callbacks.on_phase = reader.take_object("on_phase");
   callbacks.on_checkpoint = reader.take_object("on_checkpoint");
   callbacks.on_validation = reader.take_object("on_validation");
+  callbacks.on_identity = reader.take_object("on_identity");
   callbacks.on_warning = reader.take_object("on_warning");
   callbacks.on_end = reader.take_object("on_end");
   reader.finish();
@@ -94,6 +95,14 @@ void add_events(py::module_& module) {
       .def_readonly("prompts", &ValidationEvent::prompts, "A text a picture.")
       .def_readonly("seeds", &ValidationEvent::seeds, "A seed a picture.")
       .def_readonly("loss", &ValidationEvent::loss, "Mean over the held-out photos; None without validation_data_dir.");
+  py::class_<IdentityEvent>(module, "IdentityEvent", "What a look at likeness found; docs/likeness.md has the figures.")
+      .def_readonly("step", &IdentityEvent::step, "0 is the base.")
+      .def_readonly("identity", &IdentityEvent::identity, "0 like other people, 1 like another of the photos.")
+      .def_readonly("accepted", &IdentityEvent::accepted, "Share of pictures taken for the subject.")
+      .def_readonly("prompt_fidelity", &IdentityEvent::prompt_fidelity, "Share of what was asked that is shown.")
+      .def_readonly("leak", &IdentityEvent::leak, "Share of class pictures taken for the subject.")
+      .def_readonly("score", &IdentityEvent::score, "What steps are compared by.")
+      .def_readonly("is_best", &IdentityEvent::is_best, "Best so far.");
 }
 
 void add_summary(py::module_& module) {
@@ -132,13 +141,17 @@ void add_result(py::module_& module) {
           "The newest checkpoint's folder, or None.")
       .def_property_readonly(
           "step", [](const RunResult& self) { return self.run.step; }, "Optimizer steps done.")
+      .def_property_readonly(
+          "model_step", [](const RunResult& self) { return self.run.model_step; },
+          "The step whose weights model_path holds: the last one, or the best look's.")
       .def_readonly("metrics", &RunResult::metrics, "A dict for each optimizer step of this attempt.");
 }
 
 constexpr const char* kTrainDoc =
     "Trains as `config` says and returns a TrainResult (model_path, output, checkpoint, step, metrics).\n\n"
     "Callbacks, all optional: on_start(RunSummary), on_phase(name, done, total), on_step(StepEvent), "
-    "on_checkpoint(CheckpointEvent), on_validation(ValidationEvent), on_warning(Problem), on_end(step, model_path). "
+    "on_checkpoint(CheckpointEvent), on_validation(ValidationEvent), on_identity(IdentityEvent), on_warning(Problem), "
+    "on_end(step, model_path). "
     "They run on the calling thread, between steps; an exception in one saves a checkpoint, stops the run and is "
     "raised "
     "here. Ctrl-C saves a checkpoint, then raises KeyboardInterrupt; train again with resume_from_checkpoint='latest' "

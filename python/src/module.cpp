@@ -20,6 +20,9 @@ PYBIND11_MODULE(_native, module) {
   register_observe(module);
   register_config(module);
   register_pipeline(module);
+  register_plan(module);
   register_train(module);
+  py::module_ testing = module.attr("testing");
+  register_testing_lora(testing);
   module.attr("__version__") = SDTUNE_VERSION;
 }

@@ -15,12 +15,14 @@ void register_random(pybind11::module_& module);     // Generator = at::Generato
 void register_tokenizer(pybind11::module_& module);  // CLIPTokenizer = ClipTokenizer
 void register_models(pybind11::module_& module);     // UNet2DConditionModel, AutoencoderKL, CLIPTextModel: classes over
                                                      // model::...Impl, held by std::shared_ptr
-void register_schedulers(pybind11::module_& module);           // a class each diffusers name, over model::Scheduler
-void register_image(pybind11::module_& module);                // load_image, resize_image, ...
-void register_observe(pybind11::module_& module);              // RunLogs
-void register_config(pybind11::module_& module);               // TrainConfig
-void register_pipeline(pybind11::module_& module);             // StableDiffusionPipeline, StableDiffusionXLPipeline
+void register_schedulers(pybind11::module_& module);  // a class each diffusers name, over model::Scheduler
+void register_image(pybind11::module_& module);       // load_image, resize_image, ...
+void register_observe(pybind11::module_& module);     // RunLogs
+void register_config(pybind11::module_& module);      // TrainConfig
+void register_pipeline(pybind11::module_& module);    // StableDiffusionPipeline, StableDiffusionXLPipeline
+void register_plan(pybind11::module_& module);
 void register_train(pybind11::module_& module);                // train, StepEvent, TrainResult
+void register_testing_lora(pybind11::module_& testing);        // lora_pass, in the submodule testing
 void register_testing_optimizers(pybind11::module_& testing);  // Optimizer, in the submodule testing
 
 // The Python object of a scheduler, of the class that has its name; and the scheduler in such an object (TypeError for

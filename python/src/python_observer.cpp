@@ -31,6 +31,7 @@ PythonObserver::PythonObserver(Callbacks callbacks, train::StopFlag& stop)
   check_callable("on_step", callbacks_.on_step);
   check_callable("on_checkpoint", callbacks_.on_checkpoint);
   check_callable("on_validation", callbacks_.on_validation);
+  check_callable("on_identity", callbacks_.on_identity);
   check_callable("on_warning", callbacks_.on_warning);
   check_callable("on_end", callbacks_.on_end);
 }
@@ -66,6 +67,10 @@ void PythonObserver::on_checkpoint(const train::CheckpointEvent& event) {
 
 void PythonObserver::on_validation(const train::ValidationEvent& event) {
   call(callbacks_.on_validation, event);
+}
+
+void PythonObserver::on_identity(const train::IdentityEvent& event) {
+  call(callbacks_.on_identity, event);
 }
 
 void PythonObserver::on_warning(const Problem& problem) {

@@ -18,7 +18,7 @@ class PythonObserver : public train::Observer {
  public:
   // None, or something to call.
   struct Callbacks {
-    pybind11::object on_start, on_phase, on_step, on_checkpoint, on_validation, on_warning, on_end;
+    pybind11::object on_start, on_phase, on_step, on_checkpoint, on_validation, on_identity, on_warning, on_end;
   };
 
   PythonObserver(Callbacks callbacks, train::StopFlag& stop);
@@ -28,6 +28,7 @@ class PythonObserver : public train::Observer {
   void on_step(const train::StepEvent& event) override;
   void on_checkpoint(const train::CheckpointEvent& event) override;
   void on_validation(const train::ValidationEvent& event) override;
+  void on_identity(const train::IdentityEvent& event) override;
   void on_warning(const Problem& problem) override;
   void on_end(const train::EndEvent& event) override;
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from .models import BenchModel, describe, write_photos, write_pipeline
+from .peak import watch_peak
 from .ratios import summarize
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,13 +19,14 @@ CANDIDATES = [(dtype, layout) for dtype in ("float32", "bfloat16") for layout in
 
 def run_child(command: list[str]) -> int:
     """Runs a process to its end and returns its peak resident memory in bytes."""
-    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    error = child.stderr.read().decode()
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
+    with tempfile.TemporaryFile() as said:
+        child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=said)
+        peak = watch_peak(child)
+        said.seek(0)
+        error = said.read().decode()
     if child.returncode != 0:
         raise SystemExit(f"{' '.join(command)} ended with {child.returncode}:\n{error[-2000:]}")
-    return usage.ru_maxrss * 1024
+    return peak
 
 
 def run_ours(model: BenchModel, base: Path, photos: Path, output: Path) -> tuple[float, int]:

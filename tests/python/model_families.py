@@ -86,7 +86,8 @@ def unet_inputs(config: dict, size: tuple[int, int] = (16, 16)) -> tuple[dict, d
     inputs = dict(sample=torch.randn(2, 4, *size), timestep=torch.tensor([3, 981]),
                   encoder_hidden_states=torch.randn(2, 77, width))
     if config.get("addition_embed_type"):
-        inputs["added_cond_kwargs"] = dict(text_embeds=torch.randn(2, 32),
+        pooled = config["projection_class_embeddings_input_dim"] - 6 * config["addition_time_embed_dim"]
+        inputs["added_cond_kwargs"] = dict(text_embeds=torch.randn(2, pooled),
                                            time_ids=torch.randint(0, 1024, (2, 6)).float())
     return inputs, dict(target=torch.randn(2, 4, *size))
 

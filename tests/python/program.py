@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SDTUNE = Path(os.environ.get("SDTUNE_PROGRAM", ROOT / "build" / "app" / "sdtune"))
 
 
-def run(words: list[str], cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(words: list[str], cwd: Path | None = None, timeout: float = 300, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs `sdtune WORDS...` to its end."""
     settings = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "100", **environment}
-    return subprocess.run([str(SDTUNE), *words], cwd=cwd, env=settings, capture_output=True, text=True, timeout=300,
+    return subprocess.run([str(SDTUNE), *words], cwd=cwd, env=settings, capture_output=True, text=True, timeout=timeout,
                           check=False)

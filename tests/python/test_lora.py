@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,14 +12,18 @@ import torch
 from ldm_layout import unet_name
 from lora_files import (ATTENTION, WITH_CONVOLUTIONS, adapter_layers, add_adapters, load_pipeline, save_as_diffusers,
                         save_as_kohya)
+from model_families import as_numpy, in_double, unet_inputs
 from peft import LoHaConfig, LoKrConfig, inject_adapter_in_model
+from program import run
 from safetensors.torch import load_file, save_file
 
 import sdtune
+from sdtune._native import testing
 
 FAMILIES = ["sd1", "sd2", "sdxl"]
 PROMPT = "a photo of sks person"
 TOLERANCE = 1e-4
+PASS_TOLERANCE = 1e-5
 RANK, ALPHA = 3, 4.5  # odd on purpose
 
 
@@ -63,6 +68,30 @@ def test_files_of_others_draw_the_same(family: str, style: str, layers: list[str
     assert error(plain, wanted) > 100 * TOLERANCE  # without it the picture is another one
     ours.unload_lora_weights()
     assert np.array_equal(latents_of_ours(ours), plain)
+
+
+@pytest.mark.parametrize("layers", [ATTENTION, WITH_CONVOLUTIONS], ids=["attention", "convolutions"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_output_and_gradients_equal_peft(family: str, layers: list[str], tiny_folder: Callable[[str], Path],
+                                         tmp_path: Path) -> None:
+    """One pass of the UNet on the same weights; PEFT in double precision, so that only our rounding is seen."""
+    folder = tiny_folder(family)
+    theirs = load_pipeline(folder)
+    add_adapters(theirs, RANK, ALPHA, layers)
+    ours = sdtune.StableDiffusionPipeline.from_pretrained(folder)
+    ours.load_lora_weights(save_as_diffusers(theirs, tmp_path, RANK, ALPHA))
+    inputs, target = unet_inputs(dict(theirs.unet.config))
+    output, gradients = testing.lora_pass(ours, **as_numpy(inputs), **as_numpy(target))
+    wanted = theirs.unet.double()(**in_double(inputs)).sample
+    torch.nn.functional.mse_loss(wanted, target["target"].double()).backward()
+    assert error(output, wanted.detach().numpy()) <= PASS_TOLERANCE
+    matrices = {name: parameter.grad.numpy() for name, parameter in theirs.unet.named_parameters() if "lora_" in name}
+    total = np.sqrt(sum(float((gradient ** 2).sum()) for gradient in matrices.values()))
+    assert len(matrices) == 2 * len(gradients) > 0
+    for path, pair in gradients.items():
+        for which, got in zip(("lora_A", "lora_B"), pair, strict=True):
+            expected = matrices[f"{path.removeprefix('unet.')}.{which}.default.weight"]
+            assert np.linalg.norm(got - expected) <= PASS_TOLERANCE * max(np.linalg.norm(expected), 1e-4 * total), path
 
 
 def test_scale_and_several_files_add_up(tiny_sd1: Path, tmp_path: Path) -> None:
@@ -216,3 +245,47 @@ def test_fusing_draws_the_same_and_comes_off_again(tiny_sd1: Path, tmp_path: Pat
     pipe.unload_lora_weights()
     assert error(latents_of_ours(pipe), plain) <= TOLERANCE
     assert error(plain, with_lora) > 100 * TOLERANCE
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_converting_to_other_names_and_back_keeps_every_number(family: str, tiny_folder: Callable[[str], Path],
+                                                              tmp_path: Path) -> None:
+    folder = tiny_folder(family)
+    theirs = load_pipeline(folder)
+    add_adapters(theirs, RANK, ALPHA, WITH_CONVOLUTIONS)
+    original = save_as_diffusers(theirs, tmp_path / "original", RANK, ALPHA)
+    kohya, back = tmp_path / "kohya.safetensors", tmp_path / "back.safetensors"
+    for source, naming, target in ((original, "kohya", kohya), (kohya, "diffusers", back)):
+        done = run(["convert", "--model", str(folder), "--lora", str(source), "--lora-naming", naming, "--output", str(target)])
+        assert done.returncode == 0 and done.stdout.strip() == str(target), done.stderr
+    before, after = load_file(original), load_file(back)
+    for name, tensor in before.items():
+        # transformers 5 leaves out text_model, which every other program expects; diffusers writes older names of its own.
+        spelled = re.sub(r"^(text_encoder(_2)?)\.encoder", r"\1.text_model.encoder", name)
+        spelled = re.sub(r"\.lora(_linear_layer)?\.down\.", ".lora_A.", spelled)
+        spelled = re.sub(r"\.lora(_linear_layer)?\.up\.", ".lora_B.", spelled)
+        assert torch.equal(after[spelled], tensor), name
+    assert all(name.startswith("lora_") for name in load_file(kohya))
+    # A1111-style names draw what diffusers draws with the original.
+    ours = sdtune.StableDiffusionPipeline.from_pretrained(folder)
+    ours.load_lora_weights(kohya)
+    assert error(latents_of_ours(ours), latents_of_theirs(theirs)) <= TOLERANCE
+
+
+def test_converting_a_lora_refuses_what_it_cannot_do(tiny_sd1: Path, tmp_path: Path) -> None:
+    theirs = load_pipeline(tiny_sd1)
+    add_adapters(theirs, RANK, ALPHA, ATTENTION)
+    source = save_as_diffusers(theirs, tmp_path / "original", RANK, ALPHA)
+    existing = tmp_path / "existing.safetensors"
+    existing.write_bytes(b"mine")
+    output = tmp_path / "out.safetensors"
+    save_file({"some.other.network": torch.zeros(2, 2)}, tmp_path / "foreign.safetensors")
+    cases = [([str(tiny_sd1), str(tmp_path / "foreign.safetensors"), str(output)], "some.other.network"),
+             ([str(tiny_sd1), str(source), str(tmp_path / "out")], ".safetensors"),
+             ([str(tiny_sd1), str(source), str(existing)], "--overwrite"), ([str(tiny_sd1), str(tmp_path / "no"), str(output)], "no")]
+    for (model, lora, target), said in cases:
+        done = run(["convert", "--model", model, "--lora", lora, "--output", target])
+        assert done.returncode == 2 and said in done.stderr, done.stderr
+    assert existing.read_bytes() == b"mine" and not output.exists()
+    assert run(["convert", "--model", str(tiny_sd1), "--lora", str(source), "--output", str(output), "--dry-run"]).returncode == 0
+    assert not output.exists()

@@ -16,8 +16,7 @@ import torch
 from program import SDTUNE, run
 from safetensors.torch import load_file
 from test_ranks import torchrun
-from tiny_models import make_pipeline
-from training_reference import Reference, Result, Settings, update_error, write_base, write_photos
+from training_reference import Reference, Result, Settings, base_maker, update_error, write_photos
 
 LOSS_TOLERANCE = 1e-5
 UPDATE_TOLERANCE = 1e-3
@@ -33,16 +32,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def base_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """A base of each family, made once."""
-    made: dict[str, Path] = {}
-
-    def folder_of(family: str) -> Path:
-        if family not in made:
-            folder = tmp_path_factory.mktemp("base")
-            smaller = {"block_out_channels": (16, 32), "layers_per_block": 1} if family != "sdxl" else {}
-            made[family] = write_base(make_pipeline(family, folder / "vocabulary"), folder / family, **smaller)
-        return made[family]
-
-    return folder_of
+    return base_maker(tmp_path_factory.mktemp("base"), block_out_channels=(16, 32), layers_per_block=1)
 
 
 def words(base: Path, photos: Path, output: Path, settings: Settings, *options: str) -> list[str]:

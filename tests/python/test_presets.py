@@ -9,11 +9,11 @@ import pytest
 import sdtune
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
-PRESETS = sorted(path.name for path in CONFIGS.glob("*.yaml"))
+PRESETS = sorted(path.name for path in CONFIGS.glob("*.yaml") if path.name != "gpus.yaml")  # that is a table of prices
 
 
 def test_every_method_and_family_has_one() -> None:
-    assert {f"{method}_{family}.yaml" for method in ("full", "lora") for family in ("sd15", "sd21", "sdxl")} <= set(PRESETS)
+    assert {f"{method}_{family}.yaml" for method in ("full", "lora") for family in ("sd15", "sd21", "sdxl", "portrait-64")} <= set(PRESETS)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -30,3 +30,9 @@ def test_lora_learns_faster_than_all_weights() -> None:
     for family in ("sd15", "sd21", "sdxl"):
         full, lora = (sdtune.TrainConfig.from_yaml(CONFIGS / f"{method}_{family}.yaml") for method in ("full", "lora"))
         assert lora.learning_rate >= 20 * full.learning_rate
+
+
+@pytest.mark.parametrize("method", ["full", "lora"])
+def test_the_embedded_base_carries_its_presets(method: str) -> None:
+    copy = CONFIGS.parent / "models" / "portrait-64" / ("sdtune_defaults.yaml" if method == "full" else f"sdtune_defaults_{method}.yaml")
+    assert copy.read_bytes() == (CONFIGS / f"{method}_portrait-64.yaml").read_bytes()

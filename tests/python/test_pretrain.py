@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ import torch
 from diffusers import StableDiffusionPipeline
 from program import run
 
-NANO = ["--design", "nano", "--num-pictures", "128", "--vae-steps", "40", "--vae-batch-size", "8", "--base-steps", "40",
+ROOT = Path(__file__).resolve().parent.parent.parent
+NANO = ["--design", "nano", "--num-pictures", "128", "--vae-steps", "40", "--vae-batch-size", "8", "--text-steps", "20", "--text-batch-size", "8", "--base-steps", "40",
         "--base-batch-size", "8", "--checkpointing-steps", "30", "--device", "cpu", "--stage", "base"]
 
 
@@ -58,7 +60,8 @@ def test_diffusers_loads_and_draws(trained: Path) -> None:
 
 
 @pytest.mark.parametrize("change, named", [(("--seed", "5"), "seed"), (("--snr-gamma", "5"), "snr_gamma"),
-                                           (("--base-steps", "50"), "base_steps")])
+                                           (("--head-weight", "1"), "head_weight"),
+                                           (("--base-learning-rate", "2e-3"), "base_learning_rate")])
 def test_a_folder_of_another_run_is_refused(trained: Path, change: tuple[str, str], named: str) -> None:
     """What the numbers depend on may not change on the way."""
     before = files_of(trained / "model")
@@ -72,3 +75,23 @@ def test_options_come_from_a_file_too_and_unknown_ones_are_named(tmp_path: Path)
     done = run(["pretrain", "--config", str(tmp_path / "recipe.yaml"), "--output", str(tmp_path / "run")])
     assert done.returncode == 2 and "base_stepz" in done.stderr and "base_steps" in done.stderr, done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_figures_are_of_what_is_there(trained: Path, tmp_path: Path) -> None:
+    """With the judge of this repository in the run's place; every share is of what was asked."""
+    folder = tmp_path / "run"
+    shutil.copytree(trained, folder)
+    without = run(["pretrain", "--output", str(folder), "--design", "nano", "--stage", "figures"])
+    assert without.returncode == 2 and "judge" in without.stderr
+    shutil.copytree(ROOT / "models" / "portrait-judge", folder / "judge" / "model")
+    measured = run(["pretrain", "--output", str(folder), "--design", "nano", "--num-pictures", "128", "--stage", "figures",
+                    "--figure-pictures", "16", "--device", "cpu"])
+    assert measured.returncode == 0, measured.stderr
+    figures = json.loads((folder / "figures.json").read_text())
+    assert 5 < figures["vae"]["psnr_db"] < 40
+    assert figures["judge"]["renders"]["place"] > figures["judge"]["reconstructions"]["place"]  # forty steps of an autoencoder
+    assert figures["judge"]["renders"]["place"] > 0.95
+    for head, classes in figures["prompts"]["classes"].items():
+        asked = sum(one["asked"] for one in classes.values())
+        right = sum(one["right"] for one in classes.values())
+        assert asked <= 16 and figures["prompts"]["heads"][head] == pytest.approx(right / asked)

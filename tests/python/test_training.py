@@ -12,8 +12,7 @@ import torch
 from diffusers.optimization import get_scheduler
 from program import run
 from safetensors.torch import load_file
-from tiny_models import make_pipeline
-from training_reference import Reference, Result, Settings, update_error, write_base, write_photos
+from training_reference import Reference, Result, Settings, base_maker, update_error, write_photos
 
 LOSS_TOLERANCE = 1e-5
 UPDATE_TOLERANCE = 1e-3
@@ -60,15 +59,7 @@ def class_photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def base_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """A base of each family, made once."""
-    made: dict[str, Path] = {}
-
-    def folder_of(family: str) -> Path:
-        if family not in made:
-            folder = tmp_path_factory.mktemp("base")
-            made[family] = write_base(make_pipeline(family, folder / "vocabulary"), folder / family)
-        return made[family]
-
-    return folder_of
+    return base_maker(tmp_path_factory.mktemp("base"))
 
 
 def train(base: Path, photos: Path, class_photos: Path, output: Path, settings: Settings, *options: str) -> Path:

@@ -16,6 +16,7 @@ from diffusers.optimization import get_scheduler
 from diffusers.training_utils import EMAModel, compute_snr
 from PIL import Image
 from sdtune._native import testing
+from tiny_models import make_pipeline
 
 # model::Draw
 NOISE, TIMESTEP, LATENT, ORDER, NOISE_OFFSET, DROPOUT, CLASS_ORDER, INPUT_PERTURBATION = 0, 1, 2, 4, 5, 7, 8, 10
@@ -81,6 +82,19 @@ def write_base(pipe: StableDiffusionPipeline | StableDiffusionXLPipeline, folder
     pipe.unet = UNet2DConditionModel.from_config(config).eval()
     pipe.save_pretrained(folder)
     return folder
+
+
+def base_maker(folder: Path, **smaller: object) -> Callable[[str], Path]:
+    """base_of(family): a base below `folder`, made once; do not write into it. `smaller` changes the UNet, SDXL's not."""
+    made: dict[str, Path] = {}
+
+    def base_of(family: str) -> Path:
+        if family not in made:
+            changes = smaller if family != "sdxl" else {}
+            made[family] = write_base(make_pipeline(family, folder / f"{family}_vocabulary"), folder / family, **changes)
+        return made[family]
+
+    return base_of
 
 
 def write_photos(folder: Path, count: int, seed: int) -> Path:

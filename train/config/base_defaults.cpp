@@ -29,7 +29,10 @@ std::filesystem::path find_base_defaults(const std::filesystem::path& base_folde
       base_folder / (method == "full" ? "sdtune_defaults.yaml" : "sdtune_defaults_" + method + ".yaml");
   std::error_code status;
   if (std::filesystem::is_regular_file(own, status)) return own;
-  const std::string family = base_family(base_folder);
+  return find_family_defaults(base_family(base_folder), method);
+}
+
+std::filesystem::path find_family_defaults(const std::string& family, const std::string& method) {
   return find_shared_file("configs/" + method + (family.empty() ? "" : "_" + family) + ".yaml");
 }
 

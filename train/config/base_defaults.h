@@ -15,4 +15,7 @@ std::string base_family(const std::filesystem::path& base_folder);
 // else none (empty).
 std::filesystem::path find_base_defaults(const std::filesystem::path& base_folder, const std::string& method);
 
+// The last part of that: what the installation has for a family; "" is any other model.
+std::filesystem::path find_family_defaults(const std::string& family, const std::string& method);
+
 }  // namespace sdtune::train

@@ -1,5 +1,7 @@
 #include "train/config/load_config.h"
 
+#include <algorithm>
+
 #include "model/base/hub_cache.h"
 #include "model/base/share_folder.h"
 #include "train/config/base_defaults.h"
@@ -9,40 +11,74 @@ namespace {
 
 constexpr const char* kEmbeddedBase = "models/portrait-64";
 
-// Where the base's defaults are looked for: needs what the user said, read once without keeping the problems.
-std::filesystem::path chosen_defaults(const std::vector<Setting>& file_settings, const std::vector<Setting>& flags) {
+// Said by the user in file and flags, read once without keeping the problems: it decides where defaults come from.
+TrainConfig chosen_by_user(const std::vector<Setting>& file_settings, const std::vector<Setting>& flags) {
   TrainConfig chosen;
   std::vector<Problem> reported_later;
   apply_settings(chosen.fields(), file_settings, chosen.origins, reported_later);
   apply_settings(chosen.fields(), flags, chosen.origins, reported_later);
+  return chosen;
+}
+
+std::filesystem::path defaults_of_base(const RunOptions& chosen) {
   try {
     const std::filesystem::path folder =
-        chosen.run.base.empty() ? find_shared_file(kEmbeddedBase) : find_model_folder(chosen.run.base);
-    return folder.empty() ? folder : find_base_defaults(folder, chosen.run.method);
+        chosen.base.empty() ? find_shared_file(kEmbeddedBase) : find_model_folder(chosen.base);
+    return folder.empty() ? folder : find_base_defaults(folder, chosen.method);
   } catch (const WeightError&) {
     return {};  // no such base: preflight says so
   }
 }
 
-}  // namespace
+bool names_a_rate(const Setting& setting) {
+  std::string name = setting.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name == "learning_rate" || name == "text_encoder_lr";
+}
 
-LoadedConfig load_train_config(const std::filesystem::path& config_file, const std::vector<Setting>& flags) {
+// Prodigy finds the step itself and multiplies it by the rate, so a base's rate is none of its business.
+void leave_rates_to_prodigy(const TrainConfig& chosen, std::vector<Setting>& base_settings, TrainConfig& config) {
+  if (chosen.optim.chosen_optimizer() != "prodigy") return;
+  std::erase_if(base_settings, names_a_rate);
+  config.optim.learning_rate = 1;
+  config.origins["learning_rate"] = "optimizer: prodigy";
+}
+
+// `find_defaults`: RunOptions -> the YAML file of defaults, or an empty path.
+template <typename FindDefaults>
+LoadedConfig load(const std::filesystem::path& config_file, const std::vector<Setting>& flags,
+                  const FindDefaults& find_defaults) {
   LoadedConfig loaded;
   std::vector<Setting> file_settings;
   if (!config_file.empty()) file_settings = settings_from_yaml(config_file, loaded.problems);
   std::vector<Setting> base_settings;
-  const std::filesystem::path defaults = chosen_defaults(file_settings, flags);
+  const TrainConfig chosen = chosen_by_user(file_settings, flags);
+  const std::filesystem::path defaults = find_defaults(chosen.run);
   if (!defaults.empty()) base_settings = settings_from_yaml(defaults, loaded.problems);
+  leave_rates_to_prodigy(chosen, base_settings, loaded.config);
 
   const FieldList fields = loaded.config.fields();
   apply_settings(fields, base_settings, loaded.config.origins, loaded.problems);
   apply_settings(fields, file_settings, loaded.config.origins, loaded.problems);
   apply_settings(fields, flags, loaded.config.origins, loaded.problems);
+  return loaded;
+}
+
+}  // namespace
+
+LoadedConfig load_train_config(const std::filesystem::path& config_file, const std::vector<Setting>& flags) {
+  LoadedConfig loaded = load(config_file, flags, defaults_of_base);
   if (loaded.config.run.base.empty()) {
     loaded.config.run.base = find_shared_file(kEmbeddedBase).string();
     if (!loaded.config.run.base.empty()) loaded.config.origins["base"] = "embedded base";
   }
   return loaded;
+}
+
+LoadedConfig load_train_config_for(const std::string& family, const std::filesystem::path& config_file,
+                                   const std::vector<Setting>& flags) {
+  return load(config_file, flags,
+              [&](const RunOptions& chosen) { return find_family_defaults(family, chosen.method); });
 }
 
 }  // namespace sdtune::train

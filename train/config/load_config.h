@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "train/config/settings.h"
@@ -18,5 +19,10 @@ struct LoadedConfig {
 // `config_file` may be empty. Flags may also come from Python: any setting with its origin. An empty `base` becomes the
 // embedded one where the installation has it. Does not throw for users' mistakes.
 LoadedConfig load_train_config(const std::filesystem::path& config_file, const std::vector<Setting>& flags);
+
+// The same with the defaults of a published model, which need not be here, instead of the base's: family is as
+// base_family says it.
+LoadedConfig load_train_config_for(const std::string& family, const std::filesystem::path& config_file,
+                                   const std::vector<Setting>& flags);
 
 }  // namespace sdtune::train

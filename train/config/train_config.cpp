@@ -18,6 +18,7 @@ FieldList TrainConfig::fields() {
   append(precision.fields());
   append(checkpoint.fields());
   append(observe.fields());
+  append(identity.fields());
   append(dist.fields());
   return list;
 }

@@ -10,6 +10,7 @@
 #include "train/observe/observe_options.h"
 #include "train/optim/optim_options.h"
 #include "train/precision/precision_options.h"
+#include "train/run/identity_options.h"
 #include "train/run/lora_options.h"
 #include "train/run/run_options.h"
 
@@ -24,6 +25,7 @@ struct TrainConfig {
   PrecisionOptions precision;
   CheckpointOptions checkpoint;
   ObserveOptions observe;
+  IdentityOptions identity;
   DistOptions dist;
   Origins origins;  // where the values that are not defaults came from
 

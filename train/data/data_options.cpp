@@ -15,7 +15,8 @@ FieldInfo class_field(std::string name, std::string help) {
 }
 
 void add_photo_fields(DataOptions& options, FieldList& list) {
-  FieldInfo images = photo_field("images", "Folder with the photos of the subject (JPEG, PNG or WebP).");
+  FieldInfo images = photo_field(
+      "images", "Folder with the photos of the subject (JPEG, PNG, WebP, or HEIC where libheif is installed).");
   images.aliases = {"instance_data_dir"};
   images.placeholder = "DIR";
   FieldInfo prompt = photo_field("instance_prompt", "What a photo without its own .txt caption is described as.");

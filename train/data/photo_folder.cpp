@@ -199,7 +199,7 @@ void judge_notes(const std::map<std::string, PhotoNote>& notes, const fs::path& 
 
 DataError no_photo(const fs::path& folder, std::size_t other_files) {
   return DataError(folder.string(), "no photo in this folder (" + std::to_string(other_files) + " other files)",
-                   "put 3 to 20 photos of the subject into it, as JPEG, PNG or WebP");
+                   "put 3 to 20 photos of the subject into it, as JPEG, PNG, WebP or HEIC");
 }
 
 bool natural_less(std::string_view left, std::string_view right) {

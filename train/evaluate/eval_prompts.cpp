@@ -91,6 +91,27 @@ const std::vector<EvalPrompt>& eval_prompts() {
   return prompts;
 }
 
+const std::vector<EvalPrompt>& probe_prompts() {
+  static const std::vector<EvalPrompt> prompts = {
+      {"a photo of",
+       " in front of a blue wall",
+       {ask(Head::kPlace, Place::kWall), ask(Head::kWallColor, Color::kBlue)}},
+      {"a picture of", " at the beach", {ask(Head::kPlace, Place::kBeach)}},
+      {"a photo of",
+       " wearing a red t-shirt",
+       {ask(Head::kClothes, Clothes::kTShirt), ask(Head::kClothesColor, Color::kRed)}},
+      {"a portrait of", " in the woods", {ask(Head::kPlace, Place::kForest)}},
+      {"a photo of",
+       " wearing a blue jacket",
+       {ask(Head::kClothes, Clothes::kJacket), ask(Head::kClothesColor, Color::kBlue)}},
+      {"a portrait of",
+       " against a green background",
+       {ask(Head::kPlace, Place::kWall), ask(Head::kWallColor, Color::kGreen)}},
+      {"a photo of", " wearing a white cap", {ask(Head::kHat, Hat::kCap), ask(Head::kHatColor, Color::kWhite)}},
+      {"a pencil drawing of", "", {ask(Head::kStyle, Style::kSketch)}}};
+  return prompts;
+}
+
 const EvalPrompt& plain_prompt() {
   return eval_prompts().front();
 }

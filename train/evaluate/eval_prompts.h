@@ -31,7 +31,11 @@ struct EvalPrompt {
 // and clothes.
 const std::vector<EvalPrompt>& eval_prompts();
 
-// The first of them, which asks nothing: "a photo of WHO".
+// Eight prompts for looks while a run goes on (identity_probe.h). None of them is in eval_prompts(), so a step that was
+// chosen by these was not chosen by its exam.
+const std::vector<EvalPrompt>& probe_prompts();
+
+// The first of eval_prompts(), which asks nothing: "a photo of WHO".
 const EvalPrompt& plain_prompt();
 
 }  // namespace sdtune::train::evaluate

@@ -28,7 +28,9 @@ DrawPictures pictures_of(model::ModelBundle& bundle, const DrawingOptions& optio
     request.seeds = seeds;
     request.steps = options.steps;
     request.guidance_scale = options.guidance_scale;
-    return for_judge(model::decode_latents(bundle, model::draw_latents(bundle, *scheduler, request)));
+    request.stop = options.stop;
+    const torch::Tensor latents = model::draw_latents(bundle, *scheduler, request);
+    return latents.defined() ? for_judge(model::decode_latents(bundle, latents)) : torch::Tensor();
   };
 }
 

@@ -64,6 +64,15 @@ void EventFile::on_validation(const ValidationEvent& event) {
   }
 }
 
+void EventFile::on_identity(const IdentityEvent& event) {
+  write(record_frame(scalars_event(now(), event.step,
+                                   {{"likeness/identity", static_cast<float>(event.identity)},
+                                    {"likeness/accepted", static_cast<float>(event.accepted)},
+                                    {"likeness/prompt_fidelity", static_cast<float>(event.prompt_fidelity)},
+                                    {"likeness/leak", static_cast<float>(event.leak)},
+                                    {"likeness/score", static_cast<float>(event.score)}})));
+}
+
 void EventFile::write(std::string_view messages_in_frames) {
   const std::string failure = file_.append(messages_in_frames);
   if (failure.empty() || std::exchange(warned_, true) || !warn_) return;

@@ -20,8 +20,9 @@ class EventFile : public Observer {
   explicit EventFile(Warn warn);
 
   void on_start(const RunSummary& summary) override;
-  void on_step(const StepEvent& event) override;              // tags: the keys of metrics.jsonl
-  void on_validation(const ValidationEvent& event) override;  // tags: validation/0, ..., validation_loss
+  void on_step(const StepEvent& event) override;  // tags: the keys of metrics.jsonl
+  void on_validation(const ValidationEvent& event) override;
+  void on_identity(const IdentityEvent& event) override;  // tags: validation/0, ..., validation_loss
 
  private:
   void write(std::string_view messages_in_frames);

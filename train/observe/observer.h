@@ -79,13 +79,22 @@ struct ValidationEvent {
   std::optional<double> loss = {};  // mean over the held-out photos; unset without validation_data_dir
 };
 
+// What a look at likeness found. docs/likeness.md says what the figures are.
+struct IdentityEvent {
+  std::int64_t step = 0;  // 0 is the base
+  double identity = 0, accepted = 0, prompt_fidelity = 0, leak = 0;
+  double score = 0;      // what steps are compared by
+  bool is_best = false;  // so far
+};
+
 enum class RunEnd { kDone, kStopped, kFailed };
 
 struct EndEvent {
   RunEnd end = RunEnd::kDone;
-  std::int64_t step = 0;             // optimizer steps done
-  std::filesystem::path model_path;  // the result's folder; empty unless kDone
-  double seconds = 0;                // of this attempt
+  std::int64_t step = 0;                  // optimizer steps done
+  std::int64_t model_step = 0;            // the step whose weights the result holds; 0 unless kDone
+  std::filesystem::path model_path = {};  // the result's folder; empty unless kDone
+  double seconds = 0;                     // of this attempt
 };
 
 class Observer {
@@ -99,6 +108,7 @@ class Observer {
   virtual void on_step(const StepEvent&) {}
   virtual void on_checkpoint(const CheckpointEvent&) {}
   virtual void on_validation(const ValidationEvent&) {}
+  virtual void on_identity(const IdentityEvent&) {}
   // Something that the user should know and that does not stop the run.
   virtual void on_warning(const Problem&) {}
   virtual void on_end(const EndEvent&) {}

@@ -27,6 +27,8 @@ constexpr const char* kStyle =
     "text{fill:#ddd}polyline{stroke:#7db4ee}}";
 constexpr const char* kCurves[] = {"loss", "loss_instance", "loss_prior", "lr", "grad_norm", "images_per_s"};
 
+constexpr const char* kLikeness[] = {"score", "identity", "prompt_fidelity", "leak"};
+
 std::vector<Json> read_lines(const fs::path& path) {
   std::vector<Json> lines;
   std::error_code status;
@@ -111,7 +113,10 @@ std::string text_file(const fs::path& path) {
 
 std::string end_text(const EndEvent& event, std::int64_t total) {
   const std::string after = " after step " + std::to_string(event.step) + " of " + std::to_string(total);
-  if (event.end == RunEnd::kDone) return "done" + after;
+  if (event.end == RunEnd::kDone) {
+    const bool is_last = event.model_step == event.step;
+    return "done" + after + (is_last ? "" : "; the model is that of step " + std::to_string(event.model_step));
+  }
   return event.end == RunEnd::kStopped ? "stopped" + after + "; it can be resumed" : "failed";
 }
 
@@ -161,8 +166,10 @@ std::string ReportPage::page(const EndEvent& event) const {
     facts += row("cost of the steps", text);
   }
   for (const std::string& note : summary_.notes) facts += row("note", note);
-  std::string curves =
-      curve_svg(curve_of(read_lines(summary_.output / "validation.jsonl"), "loss", "loss on held-out photos"));
+  std::string curves;
+  const std::vector<Json> looks = read_lines(summary_.output / "identity.jsonl");
+  for (const char* name : kLikeness) curves += curve_svg(curve_of(looks, name, std::string("likeness: ") + name));
+  curves += curve_svg(curve_of(read_lines(summary_.output / "validation.jsonl"), "loss", "loss on held-out photos"));
   for (const char* name : kCurves) curves += curve_svg(curve_of(steps, name, name));
   std::string warnings;
   for (const std::string& warning : warnings_) warnings += "<li>" + html_escaped(warning) + "</li>\n";

@@ -13,8 +13,7 @@ namespace sdtune::train {
 
 namespace {
 
-constexpr std::int64_t kLeastNumbers = 4096;  // of a parameter whose moments are kept in 8 bits
-constexpr std::int64_t kRunLength = 32768;    // numbers that one thread updates at a time
+constexpr std::int64_t kRunLength = 32768;  // numbers that one thread updates at a time
 static_assert(kRunLength % kScaledBlock == 0);
 
 std::int64_t blocks_of(std::int64_t count) {

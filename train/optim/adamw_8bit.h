@@ -19,6 +19,8 @@ namespace sdtune::train {
 // LibTorch's operators with the same numbers to rounding.
 class AdamW8bit : public Optimizer {
  public:
+  static constexpr std::int64_t kLeastNumbers = 4096;  // of a parameter whose moments are kept in 8 bits
+
   AdamW8bit(std::vector<TrainedParameter> parameters, const OptimOptions& options);
 
   // Of a small parameter what AdamW keeps. Of the others exp_avg and exp_avg_sq, uint8 [blocks, 256] with the last

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "train/portrait/background.h"
+#include "train/portrait/camera.h"
 #include "train/portrait/samples.h"
 #include "train/portrait/style.h"
 #include "train/portrait/surface.h"
@@ -11,9 +12,6 @@
 namespace sdtune::train::portrait {
 namespace {
 
-constexpr float kCameraZ = 8.0f;
-constexpr float kCameraY = -0.20f;
-constexpr float kHalfHeight = 1.65f;  // of the plane z = 0 that the picture shows
 constexpr int kMaxSteps = 40;
 constexpr float kHit = 0.006f;
 

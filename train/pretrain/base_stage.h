@@ -15,6 +15,7 @@ struct BaseStageOptions {
   std::uint64_t seed = 0;
   std::int64_t batch_size = 32;
   double caption_dropout = 0.1;  // share of empty captions, for classifier-free guidance
+  double head_weight = 1.0;      // of the error on the head, against 1 elsewhere
   ObjectiveOptions objective;
 };
 
@@ -30,6 +31,9 @@ class BaseStage final : public Stage {
 
   // The caption of a sample: other words for the same picture in each epoch, and none for some.
   std::string caption(std::int64_t picture, std::uint64_t sample) const;
+
+  // How much the places of these pictures' latents count, [B, 1, h, w]: 1 on the head, 0 away from it.
+  torch::Tensor heads(const std::vector<std::int64_t>& indices, std::int64_t side) const;
 
  private:
   torch::Tensor latents(const std::vector<std::int64_t>& indices, const std::vector<model::SampleKey>& keys);

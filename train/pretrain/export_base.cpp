@@ -1,19 +1,24 @@
 #include "train/pretrain/export_base.h"
 
+#include <utility>
+
 #include "model/base/model_note.h"
+#include "model/base/share_folder.h"
 
 namespace sdtune::train::pretrain {
 namespace {
 
-// The embedded base's recipe: class pictures of its own, the text encoder too, and a rate far above Stable Diffusion's
-// because the networks are small. Not yet measured on a base that is trained to the end.
-constexpr const char* kDefaults =
-    "with_prior_preservation: true\n"
-    "num_class_images: 64\n"
-    "train_text_encoder: true\n"
-    "max_train_steps: 300\n"
-    "train_batch_size: 4\n"
-    "learning_rate: 2.0e-4\n";
+// Preset of the installation -> what `train` looks for in a base.
+constexpr std::pair<const char*, const char*> kDefaults[] = {
+    {"configs/full_portrait-64.yaml", "sdtune_defaults.yaml"},
+    {"configs/lora_portrait-64.yaml", "sdtune_defaults_lora.yaml"}};
+
+void copy_defaults(FileSystem& files, const std::filesystem::path& folder) {
+  for (const auto& [preset, name] : kDefaults) {
+    const std::filesystem::path file = find_shared_file(preset);
+    if (!file.empty()) write_file_atomically(files, folder / name, read_file(file));
+  }
+}
 
 }  // namespace
 
@@ -32,7 +37,7 @@ model::AutoencoderKL with_scaling_factor(const model::AutoencoderKL& vae, double
 
 void export_base(FileSystem& files, const model::ModelBundle& bundle, const std::filesystem::path& folder) {
   model::save_bundle(files, bundle, folder, torch::kFloat16, [&](const std::filesystem::path& partial) {
-    write_file_atomically(files, partial / "sdtune_defaults.yaml", kDefaults);
+    copy_defaults(files, partial);
     write_model_note(files, {.trigger = "", .rendered_people = true}, partial);
   });
 }

@@ -12,6 +12,7 @@
 #include "train/judge/judge_file.h"
 #include "train/judge/judge_measurement.h"
 #include "train/pretrain/base_design.h"
+#include "train/pretrain/base_figures.h"
 #include "train/pretrain/base_stage.h"
 #include "train/pretrain/export_base.h"
 #include "train/pretrain/initial_weights.h"
@@ -19,6 +20,7 @@
 #include "train/pretrain/latent_pool.h"
 #include "train/pretrain/picture_pool.h"
 #include "train/pretrain/prompt_curve.h"
+#include "train/pretrain/text_stage.h"
 #include "train/pretrain/vae_stage.h"
 
 namespace sdtune::train::pretrain {
@@ -74,13 +76,18 @@ class Pretraining {
   }
 
   PretrainResult run() {
+    if (options_.stage == "figures") return measure();
     const StageEnd vae = train_vae();
     if (vae != StageEnd::kFinished || options_.stage == "vae") return {vae, {}};
-    if (options_.stage != "base") {
+    if (options_.stage == "all" || options_.stage == "judge") {
       const StageEnd judge = train_judge();
       if (judge != StageEnd::kFinished || options_.stage == "judge") return {judge, {}};
     }
-    return train_base();
+    const StageEnd text = train_text();
+    if (text != StageEnd::kFinished || options_.stage == "text") return {text, {}};
+    PretrainResult result = train_base();
+    if (result.end == StageEnd::kFinished && options_.stage == "all") measure();
+    return result;
   }
 
  private:
@@ -98,7 +105,6 @@ class Pretraining {
                               {"seed", std::to_string(options_.seed)},
                               {"num_pictures", std::to_string(options_.num_pictures)},
                               {"mixed_precision", model::dtype_name(dtype_)},
-                              {name + "_steps", std::to_string(stage.steps)},
                               {name + "_batch_size", std::to_string(stage.batch_size)},
                               {name + "_learning_rate", std::to_string(stage.learning_rate)}};
     return plan;
@@ -142,6 +148,14 @@ class Pretraining {
     judge::save_judge(real_file_system(), folder, network, judge::measure_judge(unmeasured, measurement));
   }
 
+  StageEnd train_text() {
+    TextStage stage(bundle_, pool_, static_cast<std::uint64_t>(options_.seed), options_.text.batch_size);
+    StageLoop loop(stage, plan("text", options_.text), observer_.on_progress);
+    const StageEnd end = loop.run(limits_);
+    loop.settle();
+    return end;
+  }
+
   PretrainResult train_base() {
     LatentPool latents(real_file_system(), fs::path(options_.output) / "latents", bundle_.vae, pool_);
     bundle_.vae = with_scaling_factor(bundle_.vae, latents.scaling_factor());
@@ -149,11 +163,13 @@ class Pretraining {
     stage_options.seed = static_cast<std::uint64_t>(options_.seed);
     stage_options.batch_size = options_.base.batch_size;
     stage_options.objective.snr_gamma = options_.snr_gamma;
+    stage_options.head_weight = options_.head_weight;
     BaseStage stage(bundle_, pool_, latents, stage_options);
     StagePlan base = plan("base", options_.base);
     base.average_decay = options_.base_average_decay;
     base.identity.settings["base_average_decay"] = std::to_string(options_.base_average_decay);
     base.identity.settings["snr_gamma"] = options_.snr_gamma ? std::to_string(*options_.snr_gamma) : "none";
+    base.identity.settings["head_weight"] = std::to_string(options_.head_weight);
     base.examine_steps = options_.examine_steps;
     StageLoop loop(stage, base, observer_.on_progress);
     std::optional<judge::Judge> judge = find_judge();
@@ -166,6 +182,25 @@ class Pretraining {
     result.model_path = fs::path(options_.output) / "model";
     export_base(real_file_system(), bundle_, result.model_path);
     return result;
+  }
+
+  // Of the exported model, with the exported judge: what others will have.
+  PretrainResult measure() const {
+    const fs::path folder(options_.output);
+    const std::optional<judge::Judge> found = find_judge();
+    if (!found)
+      throw ConfigError("stage", "figures need a judge, and there is none in " + folder.string(),
+                        "train it first: --stage judge");
+    judge::Judge judge = *found;
+    model::ModelBundle bundle = model::load_bundle(folder / "model", torch::kFloat32, device_);
+    FigureOptions figures;
+    figures.renders = figures.prompts = options_.figure_pictures;
+    figures.judging.people = options_.figure_pictures / 2;
+    figures.judging.threads = pool_options(options_, design_).threads;
+    write_file_atomically(real_file_system(), folder / "figures.json",
+                          measure_base(bundle, judge, figures).dump(2) + "\n");
+    if (observer_.on_line) observer_.on_line("figures in " + (folder / "figures.json").string());
+    return {StageEnd::kFinished, folder / "model"};
   }
 
   // Without one the base is trained all the same, only not watched.

@@ -49,13 +49,18 @@ FieldList PretrainOptions::fields() {
   FieldInfo average = number("base_average_decay", "Decay of the averaged weights of the base.", 0, 1);
   FieldInfo gamma = number("snr_gamma", "Min-SNR weighting of the base's loss; none: off.", 0, 1000);
   gamma.exclusive_min = true;
+  FieldInfo head =
+      number("head_weight", "Weight of the base's error on the head, against 1 elsewhere; 1: off.", 0, 1000);
+  head.exclusive_min = true;
   FieldInfo every = number("checkpointing_steps", "Steps between two checkpoints.", 1, 1e9);
   every.unit = "steps";
   FieldInfo examine = number("examine_steps", "Steps between two looks at what the base draws.", 1, 1e9);
   examine.unit = "steps";
   FieldList list;
   list.push_back({std::move(folder), &output});
-  list.push_back({choice("stage", "What to train.", {"all", "vae", "judge", "base"}), &stage});
+  list.push_back({choice("stage", "What to train; figures: measure what is there, into figures.json.",
+                         {"all", "vae", "judge", "text", "base", "figures"}),
+                  &stage});
   list.push_back({choice("design", "Sizes of the networks; nano is for tests.", {"portrait", "nano"}), &design});
   list.push_back({std::move(time), &minutes});
   list.push_back({number("seed", "Seed of weights and draws.", 0, 1e14), &seed});
@@ -68,11 +73,18 @@ FieldList PretrainOptions::fields() {
   list.push_back({number("render_threads", "Threads that render; 0: one a core.", 0, 1024), &render_threads});
   add_stage(list, "vae", "the autoencoder", vae);
   add_stage(list, "judge", "the judge", judge);
+  add_stage(list, "text", "the text encoder by itself", text);
   add_stage(list, "base", "the UNet and text encoder", base);
   list.push_back({std::move(average), &base_average_decay});
   list.push_back({std::move(gamma), &snr_gamma});
+  list.push_back({std::move(head), &head_weight});
   list.push_back({std::move(every), &checkpointing_steps});
   list.push_back({std::move(examine), &examine_steps});
+  list.push_back({number("figure_pictures",
+                         "Pictures that prompts are measured on, and renders for the autoencoder; half as "
+                         "many people, eight views each, for the judge.",
+                         4, 1e6),
+                  &figure_pictures});
   return list;
 }
 

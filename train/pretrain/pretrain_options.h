@@ -18,7 +18,7 @@ struct StageOptions {
 
 struct PretrainOptions {
   std::string output = "runs/portrait-64";
-  std::string stage = "all";  // vae, judge, base, or all in this order
+  std::string stage = "all";  // vae, judge, text, base, figures, or all of them in this order
   std::string design = "portrait";
   std::optional<double> minutes;  // of this call; unset: to the end
   std::int64_t seed = 0;
@@ -28,11 +28,14 @@ struct PretrainOptions {
   std::int64_t render_threads = 0;  // 0: as many as there are cores
   StageOptions vae{6000, 32, 1e-3};
   StageOptions judge{8000, 128, 1e-3};
+  StageOptions text{1500, 128, 1e-3};
   StageOptions base{60000, 32, 1e-3};
   double base_average_decay = 0.9995;
   std::optional<double> snr_gamma;
+  double head_weight = 5.0;
   std::int64_t checkpointing_steps = 1000;
   std::int64_t examine_steps = 5000;
+  std::int64_t figure_pictures = 512;
 
   FieldList fields();
 };

@@ -15,8 +15,6 @@ namespace sdtune::train::pretrain {
 namespace {
 
 constexpr std::int64_t kBatch = 16;
-constexpr std::int64_t kSamplingSteps = 20;
-constexpr double kGuidance = 4.0;
 
 // The marks have no words.
 bool has_words(judge::Head head) {
@@ -28,24 +26,37 @@ bool is_asked(judge::Head head, std::int64_t shown) {
   return has_words(head) && !(head == judge::Head::kExpression && shown == 0);
 }
 
-torch::Tensor draw_pictures(model::ModelBundle& bundle, const std::vector<portrait::Portrait>& prompted) {
+}  // namespace
+
+torch::Tensor draw_prompted(model::ModelBundle& bundle, const std::vector<portrait::Portrait>& prompted,
+                            const PromptDrawing& drawing) {
+  const torch::NoGradGuard no_grad;
   const std::unique_ptr<model::Scheduler> scheduler = model::make_sampler(bundle);
   std::vector<torch::Tensor> pictures;
   for (std::size_t begin = 0; begin < prompted.size(); begin += kBatch) {
     model::SampleRequest request;
     request.seeds.clear();
-    request.steps = kSamplingSteps;
-    request.guidance_scale = kGuidance;
+    request.steps = drawing.steps;
+    request.guidance_scale = drawing.guidance_scale;
     for (std::size_t i = begin; i < std::min(begin + kBatch, prompted.size()); ++i) {
       request.prompts.push_back(prompted[i].caption);
       request.seeds.push_back(i);
     }
     pictures.push_back(model::decode_latents(bundle, model::draw_latents(bundle, *scheduler, request)));
   }
-  return torch::cat(pictures);
+  return torch::cat(pictures) * 2.0 - 1.0;
 }
 
-}  // namespace
+std::vector<portrait::Portrait> prompted_people(std::int64_t count) {
+  std::vector<portrait::Portrait> people;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint64_t seed = portrait::kValidationSeeds + static_cast<std::uint64_t>(i);
+    portrait::Portrait one = portrait::draw_portrait({seed, seed});
+    one.caption = portrait::full_caption(one.who, one.now, seed);
+    people.push_back(std::move(one));
+  }
+  return people;
+}
 
 PromptAccuracy prompt_accuracy(const std::vector<portrait::Portrait>& prompted, const judge::Reading& reading) {
   PromptAccuracy accuracy;
@@ -53,16 +64,20 @@ PromptAccuracy prompt_accuracy(const std::vector<portrait::Portrait>& prompted, 
   for (std::size_t h = 0; h < judge::kHeadCount; ++h) {
     const auto head = static_cast<judge::Head>(h);
     const torch::Tensor read = reading.classes(head);
-    std::int64_t asked = 0, right = 0;
+    const judge::HeadInfo& info = judge::head_info(head);
+    Asked all;
     for (std::size_t i = 0; i < prompted.size(); ++i) {
       const std::optional<std::int64_t> shown = judge::visible_class(head, prompted[i]);
       if (!shown || !is_asked(head, *shown)) continue;
-      ++asked;
-      if (read[static_cast<std::int64_t>(i)].item<std::int64_t>() == *shown) ++right;
+      const std::int64_t is_right = read[static_cast<std::int64_t>(i)].item<std::int64_t>() == *shown ? 1 : 0;
+      const std::string name(info.classes[static_cast<std::size_t>(*shown)]);
+      Asked& of_class = accuracy.by_class[std::string(info.name)][name];
+      for (Asked* count : {&all, &of_class}) {
+        ++count->asked;
+        count->right += is_right;
+      }
     }
-    if (asked == 0) continue;
-    accuracy.by_head[std::string(judge::head_info(head).name)] =
-        static_cast<double>(right) / static_cast<double>(asked);
+    if (all.asked > 0) accuracy.by_head[std::string(info.name)] = all.share();
   }
   for (const auto& [name, share] : accuracy.by_head) {
     accuracy.mean += share / static_cast<double>(accuracy.by_head.size());
@@ -72,19 +87,10 @@ PromptAccuracy prompt_accuracy(const std::vector<portrait::Portrait>& prompted, 
 
 PromptCurve::PromptCurve(model::ModelBundle& bundle, judge::Judge& judge, std::filesystem::path folder,
                          std::int64_t pictures)
-    : bundle_(bundle), judge_(judge), folder_(std::move(folder)) {
-  for (std::int64_t i = 0; i < pictures; ++i) {
-    const std::uint64_t seed = portrait::kValidationSeeds + static_cast<std::uint64_t>(i);
-    portrait::Portrait one = portrait::draw_portrait({seed, seed});
-    one.caption = portrait::full_caption(one.who, one.now, seed);
-    prompted_.push_back(std::move(one));
-  }
-}
+    : bundle_(bundle), judge_(judge), folder_(std::move(folder)), prompted_(prompted_people(pictures)) {}
 
 PromptAccuracy PromptCurve::examine(std::int64_t step) {
-  const torch::NoGradGuard no_grad;
-  const torch::Tensor pictures = draw_pictures(bundle_, prompted_);  // [N, 3, S, S] in [0, 1]
-  const PromptAccuracy accuracy = prompt_accuracy(prompted_, judge_.read(pictures * 2.0 - 1.0));
+  const PromptAccuracy accuracy = prompt_accuracy(prompted_, judge_.read(draw_prompted(bundle_, prompted_, {})));
   Json line = {{"step", step}, {"pictures", accuracy.pictures}, {"mean", accuracy.mean}};
   for (const auto& [name, share] : accuracy.by_head) line[name] = share;
   AppendFile file;

@@ -15,14 +15,35 @@
 
 namespace sdtune::train::pretrain {
 
+// How often something was asked, and how often the judge read it back.
+struct Asked {
+  std::int64_t asked = 0;
+  std::int64_t right = 0;
+
+  double share() const { return asked > 0 ? static_cast<double>(right) / static_cast<double>(asked) : 0.0; }
+};
+
 struct PromptAccuracy {
   std::int64_t pictures = 0;
+  std::map<std::string, std::map<std::string, Asked>> by_class;  // by head and what was asked: glasses, sunglasses
   std::map<std::string, double> by_head;  // share of prompted attributes that the judge reads back, by head
   double mean = 0;                        // of the heads
 };
 
 // One drawn picture a portrait. Attributes that a caption has no words for (neutral faces, marks) are not asked.
 PromptAccuracy prompt_accuracy(const std::vector<portrait::Portrait>& prompted, const judge::Reading& reading);
+
+// The first `count` unseen people, with captions that leave nothing out.
+std::vector<portrait::Portrait> prompted_people(std::int64_t count);
+
+struct PromptDrawing {
+  std::int64_t steps = 20;
+  double guidance_scale = 4.0;
+};
+
+// One picture a caption, seeds from 0: [N, 3, S, S] in [-1, 1].
+torch::Tensor draw_prompted(model::ModelBundle& bundle, const std::vector<portrait::Portrait>& prompted,
+                            const PromptDrawing& drawing);
 
 class PromptCurve {
  public:

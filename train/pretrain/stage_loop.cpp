@@ -56,7 +56,9 @@ void StageLoop::resume() {
   const FoundCheckpoint found = find_checkpoint("auto", plan_.folder / "checkpoints");
   if (!found.path) return;
   const RunState state = read_run_state(*found.path);
-  const std::vector<Problem> changes = identity_changes(state.identity, plan_.identity);
+  RunIdentity saved = state.identity;
+  saved.settings.erase(stage_.name() + "_steps");  // the first runs kept it; a stage may be made longer
+  const std::vector<Problem> changes = identity_changes(saved, plan_.identity);
   if (!changes.empty()) throw ConfigError(changes);
   load_optimizer(*found.path, state, *optimizer_);
   load_averages(*found.path, average_->values());

@@ -54,8 +54,9 @@ double learning_rate_factor(const StagePlan& plan, std::int64_t step);
 
 class StageLoop {
  public:
-  // Goes on from the newest checkpoint in the folder, if there is one. Throws CheckpointError for a damaged one and
-  // ConfigError where it is of another identity.
+  // Goes on from the newest checkpoint in the folder, if there is one, also where total_steps grew meanwhile: the rate
+  // is then that of the longer plan, which may be above the one that the shorter plan ended with. Throws
+  // CheckpointError for a damaged one and ConfigError where it is of another identity.
   StageLoop(Stage& stage, StagePlan plan, std::function<void(const StageProgress&)> report);
 
   // Called with averaged weights in place, after every examine_steps steps.

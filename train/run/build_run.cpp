@@ -7,18 +7,17 @@
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/data/epoch_contents.h"
 #include "train/precision/compute_weight.h"
+#include "train/run/memory_use.h"
 #include "train/run/micro_batch.h"
 #include "train/run/prepare_data.h"
 #include "train/run/run_identity.h"
+#include "train/run/total_steps.h"
 #include "train/run/trained_modules.h"
 #include "train/run/zero_terminal_snr.h"
 
 namespace sdtune::train {
 
 namespace {
-
-constexpr std::int64_t kStepsPerPhoto = 100;
-constexpr std::int64_t kMostStepsByPhotos = 1200;
 
 void resolve_options(Run& run) {
   TrainConfig& config = run.config;
@@ -47,16 +46,10 @@ void keep_effective_batch(Run& run, std::int64_t effective) {
 
 void resolve_steps(Run& run, std::int64_t effective) {
   RunOptions& options = run.config.run;
-  const std::int64_t shown = run.data.plan->epoch_size();
   const auto photos = static_cast<std::int64_t>(run.data.photos.photos.size());
-  if (!options.max_train_steps && options.num_train_epochs) {
-    options.max_train_steps = *options.num_train_epochs * ((shown + effective - 1) / effective);
-    run.config.origins["max_train_steps"] = "num_train_epochs";
-  } else if (!options.max_train_steps) {
-    options.max_train_steps = std::min(kStepsPerPhoto * photos, kMostStepsByPhotos);
-    run.config.origins["max_train_steps"] = "100 a photo, at most 1200";
-  }
-  run.total_steps = *options.max_train_steps;
+  const TotalSteps total = total_steps(options, photos, run.data.plan->epoch_size(), effective);
+  options.max_train_steps = run.total_steps = total.steps;
+  if (!total.origin.empty()) run.config.origins["max_train_steps"] = total.origin;
   run.text_steps = text_encoder_steps(run.config.optim, run.total_steps);
 }
 
@@ -201,6 +194,7 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<Proces
     keep_effective_batch(*run, state->effective_batch);
   }
   prepare_run(*run, observers, stop);
+  give_back_memory();
   run->identity.settings = identity_settings(run->config);
   run->identity.images = identity_images(run->data.photos.photos, run->data.class_images);
   if (run->data.masks) {

@@ -29,18 +29,13 @@ std::string trained_trigger(const Run& run) {
   return is_said ? trigger : std::string();
 }
 
-// The masters, or their averages, of parameter `i`.
-torch::Tensor result_of(const Run& run, std::size_t i) {
-  return run.average ? run.average->values()[i].second : run.optimizer->masters()[i];
-}
-
-model::LoraWeights trained_lora(const Run& run) {
+model::LoraWeights trained_lora(const Run& run, const std::vector<torch::Tensor>& trained) {
   model::LoraWeights weights;
   for (std::size_t i = 0; i < run.optimizer->parameters().size(); ++i) {
     const std::string& name = run.optimizer->parameters()[i].name;
     const std::size_t end = name.rfind(".lora_");
     model::LoraMatrices& matrices = weights[name.substr(0, end)];
-    (name.substr(end) == ".lora_A.weight" ? matrices.down : matrices.up) = result_of(run, i);
+    (name.substr(end) == ".lora_A.weight" ? matrices.down : matrices.up) = trained[i];
     matrices.alpha = run.config.lora.alpha();
   }
   return weights;
@@ -66,8 +61,8 @@ std::map<std::string, std::string> kohya_metadata(const Run& run) {
 }
 
 // In both namings, so that diffusers and A1111-style tools load it as it is.
-void export_lora(FileSystem& files, Run& run) {
-  const model::LoraWeights weights = trained_lora(run);
+void export_lora(FileSystem& files, Run& run, const std::vector<torch::Tensor>& trained) {
+  const model::LoraWeights weights = trained_lora(run, trained);
   const std::string name = std::filesystem::absolute(run.folder.root).lexically_normal().filename().string();
   const ModelNote note{.trigger = trained_trigger(run),
                        .rendered_people = read_model_note(run.bundle.folder).rendered_people,
@@ -83,11 +78,11 @@ void export_lora(FileSystem& files, Run& run) {
   });
 }
 
-void export_bundle(FileSystem& files, Run& run) {
+void export_bundle(FileSystem& files, Run& run, const std::vector<torch::Tensor>& trained) {
   const Optimizer& optimizer = *run.optimizer;
   for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
     torch::Tensor weight = optimizer.parameters()[i].weight;
-    weight.set_data(result_of(run, i));
+    weight.set_data(trained[i]);
   }
   const ModelNote note{.trigger = trained_trigger(run),
                        .rendered_people = read_model_note(run.bundle.folder).rendered_people};
@@ -97,12 +92,19 @@ void export_bundle(FileSystem& files, Run& run) {
 
 }  // namespace
 
-void export_model(FileSystem& files, Run& run) {
+std::vector<torch::Tensor> result_weights(const Run& run) {
+  if (!run.average) return run.optimizer->masters();
+  std::vector<torch::Tensor> weights;
+  for (const auto& [name, average] : run.average->values()) weights.push_back(average);
+  return weights;
+}
+
+void export_model(FileSystem& files, Run& run, const std::vector<torch::Tensor>& weights) {
   const torch::NoGradGuard no_grad;
   if (run.is_lora()) {
-    export_lora(files, run);
+    export_lora(files, run, weights);
   } else {
-    export_bundle(files, run);
+    export_bundle(files, run, weights);
   }
 }
 

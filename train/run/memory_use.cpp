@@ -1,7 +1,7 @@
 #include "train/run/memory_use.h"
 
 #include <c10/core/CachingDeviceAllocator.h>
-#include <sys/resource.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <fstream>
@@ -52,13 +52,16 @@ std::int64_t max_memory_bytes(torch::Device device) {
         c10::getDeviceAllocator(c10::kCUDA)->getDeviceStats(device.index());
     return stats.allocated_bytes[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)].peak;
   }
-  rusage usage = {};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::int64_t>(usage.ru_maxrss) * kKibibyte;
+  // Not getrusage's: that counts the process that started this one until it became another program.
+  return std::max<std::int64_t>(0, proc_bytes("/proc/self/status", "VmHWM"));
 }
 
 std::int64_t resident_bytes() {
   return std::max<std::int64_t>(0, proc_bytes("/proc/self/status", "VmRSS"));
+}
+
+void give_back_memory() {
+  ::malloc_trim(0);
 }
 
 std::int64_t free_memory_bytes() {

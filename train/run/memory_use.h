@@ -13,6 +13,10 @@ std::int64_t max_memory_bytes(torch::Device device);
 // Of this process, now.
 std::int64_t resident_bytes();
 
+// What was freed goes back to the system: the allocator keeps the memory of drawing and encoding for blocks of other
+// sizes than training asks for.
+void give_back_memory();
+
 // What processes may still take, caches that the system gives back among it; the container's limit counts.
 std::int64_t free_memory_bytes();
 

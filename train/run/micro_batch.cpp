@@ -49,8 +49,10 @@ std::int64_t fit_by_measure(Run& run) {
   const std::int64_t batch = run.data.plan->shape().batch_size;
   const std::int64_t second =
       batch > 1 ? batch / next_smaller_micro_batch(batch, batch) : 1;  // smallest divisor above 1
+  // Ranks on a CPU share one machine as a rule; where they do not, less than there is is used.
+  const double share = kShareOfFree / static_cast<double>(run.group->world_size());
   const std::int64_t limit =
-      resident_bytes() + static_cast<std::int64_t>(kShareOfFree * static_cast<double>(free_memory_bytes()));
+      resident_bytes() + static_cast<std::int64_t>(share * static_cast<double>(free_memory_bytes()));
   const PeakMeter one;
   probe(run, 1);
   const std::int64_t first = one.peak_bytes();

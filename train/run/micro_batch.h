@@ -18,8 +18,8 @@ std::int64_t largest_micro_batch(std::int64_t batch, std::int64_t first, std::in
 
 // Sets run.micro_batch by real steps whose gradients are thrown away; all ranks come to the same. On a GPU the batch is
 // halved until one goes through; a CPU, which does not refuse memory but kills, is asked with one and two photos and
-// the rest is reckoned from these, against 9/10 of what is free. Says in run.notes what it found. Throws
-// OutOfMemoryError with what would need less when even one photo does not fit.
+// the rest is reckoned from these, against 9/10 of what is free, shared by the ranks. Says in run.notes what it found.
+// Throws OutOfMemoryError with what would need less when even one photo does not fit.
 void fit_micro_batch(Run& run);
 
 // Whether the error is that memory ran out, on whatever device.

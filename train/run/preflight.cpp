@@ -14,6 +14,7 @@ std::vector<Problem> problems_of(const TrainConfig& config, Diagnosis* advice) {
   const std::vector<Photo> photos = check_pictures(config, advice, problems);
   check_held_out(config, problems);
   const std::optional<model::ModelSurvey> base = check_base(config, photos, problems);
+  check_identity(config, photos, problems);
   check_output(config, base, problems);
   return problems;
 }

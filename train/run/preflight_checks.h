@@ -13,7 +13,10 @@
 
 namespace sdtune::train {
 
-// Options that contradict each other, or ask for what this machine does not have.
+// Options that contradict each other, on any machine.
+void check_contradictions(const TrainConfig& config, std::vector<Problem>& problems);
+
+// Those, and options that ask for what this machine does not have.
 void check_options(const TrainConfig& config, std::vector<Problem>& problems);
 
 // The photo folders: every picture is decoded once, and examined where `advice` is given. Returns those that can be
@@ -27,6 +30,9 @@ void check_held_out(const TrainConfig& config, std::vector<Problem>& problems);
 // and captions. Unset when there is no such model.
 std::optional<model::ModelSurvey> check_base(const TrainConfig& config, const std::vector<Photo>& photos,
                                              std::vector<Problem>& problems);
+
+// What looks at likeness need: a base of rendered people, photos of one, a judge, words that call the subject.
+void check_identity(const TrainConfig& config, const std::vector<Photo>& photos, std::vector<Problem>& problems);
 
 // Whether there is a checkpoint to go on from, whether the run folder is free and can be written, and whether the disk
 // holds two checkpoints and the model.

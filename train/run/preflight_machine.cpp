@@ -103,7 +103,7 @@ void check_ranks(std::vector<Problem>& problems) {
 
 }  // namespace
 
-void check_options(const TrainConfig& config, std::vector<Problem>& problems) {
+void check_contradictions(const TrainConfig& config, std::vector<Problem>& problems) {
   const std::vector<Problem> optimizer = optimizer_problems(config.optim);
   problems.insert(problems.end(), optimizer.begin(), optimizer.end());
   if (config.run.overwrite && !config.checkpoint.resume_from_checkpoint.empty()) {
@@ -112,6 +112,10 @@ void check_options(const TrainConfig& config, std::vector<Problem>& problems) {
   check_data(config, problems);
   check_micro_batch(config.run, problems);
   check_schedule(config, problems);
+}
+
+void check_options(const TrainConfig& config, std::vector<Problem>& problems) {
+  check_contradictions(config, problems);
   check_device(config, problems);
   check_ranks(problems);
 }

@@ -42,7 +42,9 @@ std::int64_t bytes_needed(const TrainConfig& config, const model::ModelSurvey& b
   }
   if (config.run.method == "lora") trained /= kLoraShare;
   const std::int64_t per_trained = kBytesPerTrained + (config.optim.use_ema ? kBytesPerAverage : 0);
-  return 2 * per_trained * trained + kBytesPerSaved * all;
+  // The best weights so far, and better ones that replace them.
+  const std::int64_t best = config.identity.identity_steps && config.identity.keep_best ? 2 * kBytesPerSaved : 0;
+  return (2 * per_trained + best) * trained + kBytesPerSaved * all;
 }
 
 void check_room(const TrainConfig& config, const fs::path& existing, const model::ModelSurvey& base,

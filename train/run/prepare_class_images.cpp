@@ -73,6 +73,12 @@ void prepare_set(Run& run, const ClassSet& set, std::vector<ClassPicture>& resul
 
 }  // namespace
 
+std::int64_t class_image_count(const std::vector<ConceptOptions>& concepts) {
+  std::int64_t count = 0;
+  for (const ClassSet& set : class_sets(concepts)) count += set.count;
+  return count;
+}
+
 std::vector<ClassPicture> prepare_class_images(Run& run, const std::vector<ConceptOptions>& concepts,
                                                const std::vector<Observer*>& observers, const StopFlag& stop) {
   std::vector<ClassPicture> pictures;

@@ -1,6 +1,7 @@
 // The class pictures of prior preservation, of every subject: found, or drawn by the base.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "train/data/concept_options.h"
@@ -16,5 +17,8 @@ namespace sdtune::train {
 // with_prior_preservation. Throws what class_images.h throws, and StopRequest.
 std::vector<ClassPicture> prepare_class_images(Run& run, const std::vector<ConceptOptions>& concepts,
                                                const std::vector<Observer*>& observers, const StopFlag& stop);
+
+// How many that are.
+std::int64_t class_image_count(const std::vector<ConceptOptions>& concepts);
 
 }  // namespace sdtune::train

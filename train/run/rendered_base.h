@@ -1,4 +1,4 @@
-// The one thing to say when a base of rendered people meets photos of a real one.
+// What to say when a base of rendered people, or their judge, meets photos of a real one.
 #pragma once
 
 #include <optional>
@@ -12,5 +12,8 @@ namespace sdtune::train {
 // A warning when the base at `base_folder` learnt from renders alone (its sdtune.json says so) and photos come from
 // elsewhere: any file without the text that sdtune writes into its own pictures counts as a camera photo.
 std::optional<Problem> camera_photo_warning(const std::filesystem::path& base_folder, const std::vector<Photo>& photos);
+
+// What is wrong with identity_steps when the judge of rendered people cannot read the photos.
+std::optional<Problem> unreadable_photos(const std::vector<Photo>& photos);
 
 }  // namespace sdtune::train

@@ -15,10 +15,12 @@ struct RunFolder {
   std::filesystem::path record() const { return root / "run.json"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
   std::filesystem::path validation() const { return root / "validation.jsonl"; }
+  std::filesystem::path identity() const { return root / "identity.jsonl"; }
   std::filesystem::path report() const { return root / "report.html"; }
   std::filesystem::path last_error() const { return root / "last_error.json"; }
   std::filesystem::path lock() const { return root / "run.lock"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
+  std::filesystem::path best() const { return root / "best"; }
   std::filesystem::path samples() const { return root / "samples"; }
   std::filesystem::path class_images() const { return root / "class_images"; }
   std::filesystem::path cache() const { return root / "cache"; }

@@ -10,6 +10,7 @@
 #include "train/observe/preview.h"
 #include "train/observe/report_page.h"
 #include "train/observe/validation_log.h"
+#include "train/precision/tf32_scope.h"
 #include "train/run/build_run.h"
 #include "train/run/micro_batch.h"
 #include "train/run/preflight.h"
@@ -49,11 +50,11 @@ class RunObservers {
 
 // --overwrite: what an earlier run left, except class pictures, which cost time and are checked before they are used.
 void clear_folder(FileSystem& files, const RunFolder& folder) {
-  for (const std::filesystem::path& part : {folder.checkpoints(), folder.samples(), folder.model()}) {
+  for (const std::filesystem::path& part : {folder.checkpoints(), folder.best(), folder.samples(), folder.model()}) {
     if (std::filesystem::exists(part)) files.remove_tree(part);
   }
   for (const std::filesystem::path& file : {folder.config(), folder.record(), folder.metrics(), folder.validation(),
-                                            folder.report(), folder.last_error()}) {
+                                            folder.identity(), folder.report(), folder.last_error()}) {
     if (std::filesystem::exists(file)) files.unlink(file);
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder.root)) {
@@ -70,6 +71,7 @@ std::string rank_config_hash(TrainConfig config) {
 TrainResult run_to_end(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
                        const std::vector<Observer*>& observers, const StopFlag& stop) {
   const auto start = std::chrono::steady_clock::now();
+  const Tf32Scope tf32(config.precision.allow_tf32);
   const RunFolder folder = run_folder(config);
   const FoundCheckpoint found = find_checkpoint(config.checkpoint.resume_from_checkpoint, folder.checkpoints());
   for (const Problem& warning : found.warnings) tell(observers, &Observer::on_warning, warning);
@@ -81,13 +83,13 @@ TrainResult run_to_end(const TrainConfig& config, std::unique_ptr<ProcessGroup> 
   const TrainResult result = Trainer(*run, observers, stop).train();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const RunEnd end = result.code == ExitCode::kDone ? RunEnd::kDone : RunEnd::kStopped;
-  tell(observers, &Observer::on_end, EndEvent{end, result.step, result.model_path, seconds.count()});
+  tell(observers, &Observer::on_end, EndEvent{end, result.step, result.model_step, result.model_path, seconds.count()});
   return result;
 }
 
 // Stopped before the first step: nothing is lost, class pictures that were drawn are kept.
 TrainResult stopped_early(const RunFolder& folder, int signal, const std::vector<Observer*>& observers) {
-  tell(observers, &Observer::on_end, EndEvent{RunEnd::kStopped, 0, {}, 0});
+  tell(observers, &Observer::on_end, EndEvent{RunEnd::kStopped});
   TrainResult result;
   result.code = exit_code_of(signal);
   result.output = folder.root;
@@ -129,7 +131,7 @@ TrainResult train(const TrainConfig& config, const std::vector<Observer*>& obser
     return stopped_early(folder, request.signal, run_observers.all());
   } catch (const Error& error) {
     if (is_first || error.code() == ExitCode::kPeerLost) write_last_error(real_file_system(), folder, error);
-    tell(run_observers.all(), &Observer::on_end, EndEvent{RunEnd::kFailed, 0, {}, 0});
+    tell(run_observers.all(), &Observer::on_end, EndEvent{RunEnd::kFailed});
     throw;
   }
 }

@@ -35,6 +35,7 @@ class StopFlag {
 struct TrainResult {
   ExitCode code = ExitCode::kDone;   // kDone; kInterrupted or kTerminated when the flag stopped it, state saved
   std::int64_t step = 0;             // optimizer steps done
+  std::int64_t model_step = 0;       // the step whose weights model_path holds: `step`, or the best one; 0 unless kDone
   std::filesystem::path output;      // the run folder
   std::filesystem::path model_path;  // the result, a diffusers folder; empty unless kDone
   std::filesystem::path checkpoint;  // the newest checkpoint; empty when none was written

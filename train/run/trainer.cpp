@@ -19,15 +19,14 @@ Trainer::Trainer(Run& run, const std::vector<Observer*>& observers, const StopFl
       observers_(observers),
       stop_(stop),
       writer_(real_file_system(), run.folder.checkpoints(), run.config.checkpoint.checkpoints_total_limit),
-      log_(run, observers) {}
+      log_(run, observers) {
+  if (run_.config.identity.identity_steps) watch_.emplace(run_, observers_);
+}
 
 TrainResult Trainer::train() {
-  if (lacks_look()) {
-    validate(run_.first_step);
-    log_.leave_out_pause();
-  }
+  catch_up();
   std::int64_t done = run_.first_step;
-  while (done < run_.total_steps) {
+  while (done < run_.total_steps && !(watch_ && watch_->is_over(done))) {
     if (const int signal = agreed_signal(*run_.group, stop_); signal != 0) return stopped(done, signal);
     const torch::Tensor numbers = train_step(run_, static_cast<std::uint64_t>(done));
     for (const Problem& warning : std::exchange(run_.warnings, {})) tell(observers_, &Observer::on_warning, warning);
@@ -36,10 +35,20 @@ TrainResult Trainer::train() {
     if (run_.average) update_average(done);
     if (is_saved_at(done)) save(done);
     if (is_validated_at(done)) validate(done);
-    if (is_saved_at(done) || is_validated_at(done)) log_.leave_out_pause();
+    const bool is_watched = watch_ && watch_->is_due(done);
+    if (is_watched) look_at_identity(done);
+    if (is_saved_at(done) || is_validated_at(done) || is_watched) log_.leave_out_pause();
   }
   if (const int signal = agreed_signal(*run_.group, stop_); signal != 0) return stopped(done, signal);
-  return finished();
+  return finished(done);
+}
+
+void Trainer::catch_up() {
+  const bool is_watched = watch_ && watch_->lacks(run_.first_step);
+  const bool is_validated = lacks_look();
+  if (is_validated) validate(run_.first_step);
+  if (is_watched) look_at_identity(run_.first_step);
+  if (is_validated || is_watched) log_.leave_out_pause();
 }
 
 bool Trainer::is_saved_at(std::int64_t done) const {
@@ -98,6 +107,14 @@ void Trainer::validate(std::int64_t done) {
   run_.group->barrier();
 }
 
+void Trainer::look_at_identity(std::int64_t done) {
+  log_.flush();
+  std::optional<AveragedWeights> averaged;
+  if (run_.average) averaged.emplace(*run_.optimizer, *run_.average);
+  watch_->look(done, result_weights(run_), stop_);
+  run_.group->barrier();  // however long writing takes
+}
+
 TrainResult Trainer::stopped(std::int64_t done, int signal) {
   save(done);
   TrainResult result;
@@ -108,12 +125,17 @@ TrainResult Trainer::stopped(std::int64_t done, int signal) {
   return result;
 }
 
-TrainResult Trainer::finished() {
+TrainResult Trainer::finished(std::int64_t done) {
   log_.flush();
-  if (run_.group->is_first()) export_model(real_file_system(), run_);
-  run_.group->barrier();
   TrainResult result;
-  result.step = run_.total_steps;
+  result.step = result.model_step = done;
+  if (run_.group->is_first()) {
+    std::optional<IdentityWatch::Best> best;
+    if (watch_) best = watch_->best();
+    if (best) result.model_step = best->step;
+    export_model(real_file_system(), run_, best ? best->weights : result_weights(run_));
+  }
+  run_.group->barrier();
   result.output = run_.folder.root;
   result.model_path = run_.folder.model();
   result.checkpoint = run_.last_checkpoint;

@@ -1,10 +1,12 @@
 // The loop of a run: steps, checkpoints, validation, stopping. No maths.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "train/checkpoint/checkpoint_writer.h"
 #include "train/observe/observer.h"
+#include "train/run/identity_watch.h"
 #include "train/run/run.h"
 #include "train/run/step_log.h"
 #include "train/run/train.h"
@@ -15,7 +17,8 @@ class Trainer {
  public:
   Trainer(Run& run, const std::vector<Observer*>& observers, const StopFlag& stop);
 
-  // Trains from run.first_step to run.total_steps and exports the model, or saves and returns when asked to stop.
+  // Trains from run.first_step to run.total_steps, or to the end of progress, and exports the model, or saves and
+  // returns when asked to stop.
   TrainResult train();
 
  private:
@@ -28,14 +31,18 @@ class Trainer {
   void save(std::int64_t done);
   void write_checkpoint(std::int64_t done);
   void validate(std::int64_t done);
+  void look_at_identity(std::int64_t done);
+  // Looks that an earlier attempt was stopped before.
+  void catch_up();
   TrainResult stopped(std::int64_t done, int signal);
-  TrainResult finished();
+  TrainResult finished(std::int64_t done);
 
   Run& run_;
   const std::vector<Observer*>& observers_;
   const StopFlag& stop_;
   CheckpointWriter writer_;
   StepLog log_;
+  std::optional<IdentityWatch> watch_;  // unset without identity_steps
 };
 
 }  // namespace sdtune::train

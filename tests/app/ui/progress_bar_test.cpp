@@ -91,10 +91,18 @@ TEST_F(Progress, MessagesStayAboveTheBar) {
   now_ = 1;
   progress.on_step(step(1));
   progress.on_warning({"photo.jpg", "is small", ""});
-  progress.on_end({train::RunEnd::kStopped, 1, {}, 3661});
+  progress.on_end({train::RunEnd::kStopped, 1, 0, {}, 3661});
   EXPECT_THAT(written(), HasSubstr("\rsdtune: warning: photo.jpg: is small\n\rstep 1/100"));
   EXPECT_THAT(written(),
               HasSubstr("\nstopped after step 1, 1:01:01; state saved, --resume-from-checkpoint latest goes on\n"));
+}
+
+TEST_F(Progress, ALookTellsItsFiguresAndTheEndWhoseWeightsTheModelHolds) {
+  ProgressBar progress = bar(false, 80);
+  progress.on_identity({50, 0.876, 0.9, 0.75, 0.125, 1.5, true});
+  progress.on_end({train::RunEnd::kDone, 100, 50, "run/model", 5});
+  EXPECT_THAT(written(), HasSubstr("likeness 0.88, prompts followed 75 %, leak 12 % after step 50 (best so far)\n"));
+  EXPECT_THAT(written(), HasSubstr("done after step 100, 00:05; the model is that of step 50, the best look\n"));
 }
 
 TEST_F(Progress, PhasesOfUnknownLengthAreJustNamed) {

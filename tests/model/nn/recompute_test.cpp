@@ -59,6 +59,15 @@ TEST(Recompute, IsPlainWithoutGradients) {
   EXPECT_FALSE(y.requires_grad());
 }
 
+// SDXL's first block under LoRA: no branch in it, none before it.
+TEST(Recompute, HoldsWhereNothingInsideIsTrained) {
+  const torch::Tensor trained = torch::full({2}, 3.0).set_requires_grad(true);
+  const torch::Tensor fixed =
+      recompute([](const std::vector<torch::Tensor>& in) { return in[0].square(); }, {torch::full({2}, 2.0)});
+  (fixed * trained).sum().backward();
+  EXPECT_TRUE(torch::equal(trained.grad(), torch::full({2}, 4.0)));
+}
+
 TEST(Recompute, MayBeNested) {
   const torch::Tensor x = torch::full({2}, 3.0).set_requires_grad(true);
   const RecomputedFunction inner = [](const std::vector<torch::Tensor>& in) { return in[0].square(); };

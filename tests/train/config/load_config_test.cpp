@@ -55,6 +55,18 @@ TEST_F(LoadConfig, FlagsWinOverFileAndFileOverBaseAndBaseOverDefaults) {
   EXPECT_EQ(origins.count("gradient_accumulation_steps"), 0u);
 }
 
+TEST_F(LoadConfig, LeavesTheRateToProdigyUnlessTheUserSaysOne) {
+  write("base/sdtune_defaults.yaml", "learning_rate: 3.0e-4\ntext-encoder-lr: 2.0e-4\nnum_class_images: 9\n");
+  const std::string base = "base: " + (folder_ / "base").string() + "\noptimizer: prodigy\n";
+  const LoadedConfig found = load_text(base);
+  EXPECT_THAT(found.problems, IsEmpty());
+  EXPECT_EQ(found.config.optim.learning_rate, 1);
+  EXPECT_FALSE(found.config.optim.text_encoder_lr);
+  EXPECT_EQ(found.config.data.num_class_images, 9);
+  EXPECT_EQ(found.config.origins.at("learning_rate"), "optimizer: prodigy");
+  EXPECT_EQ(load_text(base + "learning_rate: 0.5\n").config.optim.learning_rate, 0.5);
+}
+
 TEST_F(LoadConfig, TakesDiffusersNames) {
   const LoadedConfig loaded = load_text("instance_data_dir: a\noutput-dir: b\npretrained_model_name_or_path: c\n");
   EXPECT_THAT(loaded.problems, IsEmpty());

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace sdtune::train::pretrain {
 namespace {
 
@@ -32,6 +34,29 @@ TEST(PromptAccuracy, IsOneWhenTheJudgeReadsWhatWasAskedAndZeroWhenNot) {
   EXPECT_DOUBLE_EQ(right.mean, 1.0);
   EXPECT_EQ(right.by_head.size(), 12u);  // those that captions have words for
   EXPECT_DOUBLE_EQ(prompt_accuracy(prompted, reading_of(prompted, 1)).mean, 0.0);
+}
+
+TEST(PromptAccuracy, CountsEachClassThatWasAskedFor) {
+  const std::vector<portrait::Portrait> prompted = people(40);
+  const PromptAccuracy right = prompt_accuracy(prompted, reading_of(prompted, 0));
+  const auto& places = right.by_class.at("place");
+  std::int64_t asked = 0;
+  for (const auto& [name, count] : places) {
+    EXPECT_EQ(count.asked, count.right) << name;
+    asked += count.asked;
+  }
+  EXPECT_EQ(asked, 40);
+  const auto beaches = std::count_if(prompted.begin(), prompted.end(), [](const portrait::Portrait& one) {
+    return one.now.place == portrait::Place::kBeach;
+  });
+  EXPECT_EQ(places.at("beach").asked, beaches);
+}
+
+TEST(PromptedPeople, AreUnseenOnesWithAllTheirWords) {
+  for (const portrait::Portrait& one : prompted_people(20)) {
+    EXPECT_GE(one.seeds.person, portrait::kValidationSeeds);
+    EXPECT_NE(one.caption.find("person"), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,84 @@
+#include "app/commands/lora_conversion.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "app/commands/model_output.h"
+#include "model/base/error.h"
+#include "model/base/hub_cache.h"
+#include "model/core/device.h"
+#include "model/lora/lora_file.h"
+#include "model/pipeline/bundle_configs.h"
+#include "model/pipeline/empty_bundle.h"
+
+namespace sdtune::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+void check_output(const ConvertOptions& options) {
+  const fs::path output = options.output;
+  if (!names_single_file(output)) {
+    throw ConfigError("--output", "must end in .safetensors for a LoRA (got " + output.string() + ")");
+  }
+  std::error_code status;
+  if (fs::exists(output, status) && !options.overwrite) {
+    throw ConfigError("--output", "exists (got " + output.string() + ")", "--overwrite replaces it");
+  }
+  if (fs::exists(output, status) && !is_file(output)) {
+    throw ConfigError("--output", "is no file (got " + output.string() + ")");
+  }
+}
+
+// Only two matrices can be renamed: what LoHa and LoKr were read as is a whole weight.
+void refuse_products(const fs::path& file, const model::LoraWeights& weights) {
+  for (const auto& [layer, matrices] : weights) {
+    if (!matrices.delta.defined()) continue;
+    throw ConfigError("--lora",
+                      file.string() + " has layers that are no two matrices, such as " + layer +
+                          " (LoHa, LoKr or a Tucker convolution)",
+                      "sdtune merge adds it to the model instead");
+  }
+}
+
+// What A1111-style programs show of a file, where it is the same for all layers.
+std::map<std::string, std::string> kohya_metadata(const model::LoraWeights& weights) {
+  std::map<std::string, std::string> metadata = {{"ss_network_module", "networks.lora"}};
+  const model::LoraMatrices& first = weights.begin()->second;
+  for (const auto& [layer, matrices] : weights) {
+    if (matrices.rank() != first.rank() || matrices.alpha != first.alpha) return metadata;
+  }
+  char alpha[32];
+  std::snprintf(alpha, sizeof alpha, "%g", first.alpha);
+  metadata["ss_network_dim"] = std::to_string(first.rank());
+  metadata["ss_network_alpha"] = alpha;
+  return metadata;
+}
+
+}  // namespace
+
+void convert_lora(const ConvertOptions& options) {
+  check_output(options);
+  const fs::path folder = find_model_folder(options.model), file = model::find_lora_file(options.lora);
+  const model::ModelBundle bundle = model::empty_bundle(model::BundleConfigs::read(folder), folder);
+  const model::LoraWeights weights = model::read_lora(file, bundle);
+  refuse_products(file, weights);
+  const bool is_kohya = options.lora_naming == "kohya";
+  std::optional<torch::Dtype> dtype;
+  if (options.dtype != "auto") dtype = model::parse_dtype(options.dtype, "--dtype");
+  std::fprintf(stderr, "lora     %s\nlayers   %zu of %s\n", file.c_str(), weights.size(), folder.c_str());
+  if (options.dry_run) {
+    std::fprintf(stderr, "dry run  nothing is written\n");
+    return;
+  }
+  model::write_lora(real_file_system(), options.output, bundle, weights,
+                    is_kohya ? model::LoraStyle::kKohya : model::LoraStyle::kDiffusers, dtype,
+                    is_kohya ? kohya_metadata(weights) : std::map<std::string, std::string>());
+  std::fprintf(stderr, "checked  read again, every bit as it should be\n");
+  std::puts(options.output.c_str());
+}
+
+}  // namespace sdtune::app

@@ -1,0 +1,53 @@
+// sdtune.plan: what a run would take.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "model/base/share_folder.h"
+#include "python/src/json_convert.h"
+#include "python/src/module.h"
+#include "train/plan/plan_json.h"
+
+namespace py = pybind11;
+
+namespace sdtune::python {
+
+namespace {
+
+Json plan(const train::TrainConfig& given, const std::optional<std::int64_t>& photos,
+          const std::optional<std::filesystem::path>& gpus, bool savings) {
+  const train::GpuTable table = train::read_gpu_table(gpus.value_or(find_shared_file("configs/gpus.yaml")));
+  const train::RunPlan found = train::plan_run({train::TrainConfig(given), "", photos, savings});
+  return train::plan_json(found, train::price_run(found, table), table.currency, {});
+}
+
+constexpr const char* kPlanDoc =
+    "What training as `config` says would take, as the dict that `sdtune plan --json` prints (docs/plan.md): bytes of "
+    "memory by phase and part, floating-point operations, steps, and hours and price on the GPUs of a table. Reads the "
+    "base's configs and the photos' folder, no weights. photos: how many, where their folder is not here yet; gpus: a "
+    "YAML file instead of configs/gpus.yaml; savings: also reckon what less memory would do with. Raises ConfigError, "
+    "WeightError, DataError.";
+
+}  // namespace
+
+void register_plan(py::module_& module) {
+  module.def(
+      "plan",
+      [](const train::TrainConfig& config, const std::optional<std::int64_t>& photos,
+         const std::optional<std::filesystem::path>& gpus, bool savings) {
+        Json found;
+        {
+          const py::gil_scoped_release unlocked;
+          found = plan(config, photos, gpus, savings);
+        }
+        return object_of(found);
+      },
+      py::arg("config"), py::kw_only(), py::arg("photos") = py::none(), py::arg("gpus") = py::none(),
+      py::arg("savings") = true, kPlanDoc);
+}
+
+}  // namespace sdtune::python

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Is the best look's model better than the last step's? Tunes the portrait base on each of the ten reserved subjects twice too
+# long, looking at likeness meanwhile, evaluates both models of each run, and writes the paired differences:
+# FOLDER/eval_best.json and .md. A subject that is done is not done again.
+#
+#   scripts/eval_best.sh [FOLDER]      default: runs/best
+#
+# BASE and JUDGE name folders to use instead of the installed ones, SUBJECTS other numbers ("0 1 2"), EVAL_FLAGS more flags of
+# eval (--quick). The prompts and seeds of eval are none of the looks' (docs/likeness.md).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=${1:-runs/best}
+program=${SDTUNE_PROGRAM:-.venv/bin/sdtune}
+base=${BASE:-portrait-64}
+read -r -a eval_flags <<< "${EVAL_FLAGS:-}"
+train_flags=(--base "$base" --max-train-steps 600 --checkpointing-steps 100 --identity-steps 50)
+[ -z "${JUDGE:-}" ] || { eval_flags+=(--judge "$JUDGE"); train_flags+=(--identity-judge "$JUDGE"); }
+for subject in ${SUBJECTS:-0 1 2 3 4 5 6 7 8 9}; do
+  here="$folder/$subject"
+  [ ! -f "$here/last/eval.json" ] || continue
+  "$program" render --subject "$subject" --views 5 --size 256 --no-captions --output "$here/photos" --overwrite
+  "$program" train --images "$here/photos" --output "$here/run" --overwrite "${train_flags[@]}"
+  "$program" eval --model "$here/run" --base "$base" --images "$here/photos" --output "$here/best" "${eval_flags[@]}"
+  # The last hundred steps again, for the model that the run would have had without looking.
+  "$program" train --images "$here/photos" --output "$here/run" --resume-from-checkpoint latest --no-keep-best "${train_flags[@]}"
+  "$program" eval --model "$here/run" --base "$base" --images "$here/photos" --output "$here/last" "${eval_flags[@]}"
+done
+python3 scripts/eval_best_table.py "$folder"

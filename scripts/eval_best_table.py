@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Paired differences of the best look's model and the last step's: FOLDER/eval_best.json and .md, and the latter on stdout.
+
+    python3 scripts/eval_best_table.py runs/best
+
+FOLDER holds a folder a subject with best/eval.json and last/eval.json of `sdtune eval`, as scripts/eval_best.sh leaves them. Means
+come with the 95 % interval of Student's t over the subjects.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+
+FIGURES = ["subject_fidelity", "prompt_fidelity", "accepted", "attribute_match", "class_prompt_fidelity", "leak"]
+SUM = "subject_fidelity + prompt_fidelity"
+# Two-sided 95 % quantiles of Student's t by degrees of freedom.
+STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+
+
+def tuned_figures(path: Path) -> dict[str, float]:
+    """Figures of the tuned model."""
+    row = json.loads(path.read_text())["rows"]["tuned"]
+    figures = {name: row[name]["value"] for name in FIGURES}
+    # A likeness beyond that of new renders is no gain.
+    figures[SUM] = min(figures["subject_fidelity"], 1.0) + figures["prompt_fidelity"]
+    return figures
+
+
+def interval(values: list[float]) -> tuple[float, float, float]:
+    """Mean, low and high."""
+    mean = sum(values) / len(values)
+    if len(values) < 2:
+        return mean, math.nan, math.nan
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    half = STUDENT.get(len(values) - 1, 1.96) * deviation / math.sqrt(len(values))
+    return mean, mean - half, mean + half
+
+
+def main() -> int:
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    folder = Path(sys.argv[1])
+    homes = sorted((path.parent.parent for path in folder.glob("*/last/eval.json")), key=lambda home: int(home.name))
+    if not homes:
+        print(f"{folder} holds no NUMBER/last/eval.json", file=sys.stderr)
+        return 2
+    best = [tuned_figures(home / "best" / "eval.json") for home in homes]
+    last = [tuned_figures(home / "last" / "eval.json") for home in homes]
+    summary, lines = {}, ["| figure | best look | last step | difference (95 %) |", "|---|---|---|---|"]
+    for name in [SUM, *FIGURES]:
+        mean, low, high = interval([one[name] - other[name] for one, other in zip(best, last, strict=True)])
+        means = [sum(one[name] for one in side) / len(side) for side in (best, last)]
+        summary[name] = {"best": means[0], "last": means[1], "difference": mean, "interval": None if math.isnan(low) else [low, high]}
+        lines.append(f"| {name} | {means[0]:.3f} | {means[1]:.3f} | {mean:+.3f} ({low:+.3f}..{high:+.3f}) |")
+    subjects = {home.name: {"best": one, "last": other} for home, one, other in zip(homes, best, last, strict=True)}
+    (folder / "eval_best.json").write_text(json.dumps({"summary": summary, "subjects": subjects}, indent=2) + "\n")
+    text = f"{len(homes)} subjects.\n\n" + "\n".join(lines) + "\n"
+    (folder / "eval_best.md").write_text(text)
+    print(text, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,212 @@
+"""Looks at likeness while a run goes on: the curve, the best weights, the early stop. What the figures of a look mean is
+tested beside the code that makes them (tests/train/evaluate/identity_probe_test.cpp); here the model is random."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from program import SDTUNE, run
+from test_ranks import torchrun
+from tiny_models import make_pipeline
+from training_reference import write_base, write_photos
+
+import sdtune
+
+PHOTOS = Path(__file__).resolve().parent.parent.parent / "examples" / "me"
+STEPS = 8
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random base that says that it draws rendered people."""
+    folder = tmp_path_factory.mktemp("identity")
+    base = write_base(make_pipeline("sd1", folder / "vocabulary"), folder / "base")
+    (base / "sdtune.json").write_text('{"rendered_people": true}')
+    return base
+
+
+def words(base: Path, output: Path, *options: str) -> list[str]:
+    return ["train", "--base", str(base), "--images", str(PHOTOS), "--output", str(output), "--device", "cpu",
+            "--learning-rate", "1e-2", "--lr-scheduler", "constant", "--lr-warmup-steps", "0", "--max-train-steps",
+            str(STEPS), "--checkpointing-steps", "3", "--identity-steps", "2", "--num-identity-images", "8",
+            "--identity-inference-steps", "2", *options]
+
+
+@pytest.fixture(scope="module")
+def watched(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with looks, to its end."""
+    output = tmp_path_factory.mktemp("watched") / "run"
+    ended = run(words(base, output))
+    assert ended.returncode == 0, ended.stderr
+    return output
+
+
+def looks_of(output: Path) -> list[dict]:
+    return [json.loads(line) for line in (output / "identity.jsonl").read_text().splitlines()]
+
+
+def best_of(looks: list[dict]) -> int:
+    return max((look for look in looks if look["step"] > 0), key=lambda look: (look["score"], -look["step"]))["step"]
+
+
+def weights(output: Path) -> str:
+    return hashlib.sha256((output / "model" / "unet" / "diffusion_pytorch_model.safetensors").read_bytes()).hexdigest()
+
+
+def test_a_look_every_so_many_steps_and_its_score_is_their_sum(watched: Path) -> None:
+    looks = looks_of(watched)
+    assert [look["step"] for look in looks] == [0, 2, 4, 6, 8]
+    for look in looks:
+        assert look["score"] == pytest.approx(min(look["identity"], 1) + look["prompt_fidelity"] - look["leak"])
+        assert 0 <= look["accepted"] <= 1 and 0 <= look["prompt_fidelity"] <= 1 and 0 <= look["leak"] <= 1
+    assert len({look["identity"] for look in looks}) == 5
+    report = (watched / "report.html").read_text()
+    assert "likeness: score" in report and "likeness: leak" in report
+
+
+def test_complaint_13_the_model_is_that_of_the_best_look(base: Path, watched: Path, tmp_path: Path) -> None:
+    """Bytes of a run that ends at the best step, and not those of the last step."""
+    best = best_of(looks_of(watched))
+    assert json.loads((watched / "best" / "best.json").read_text())["step"] == best
+    until = tmp_path / "until_best"
+    assert run(words(base, until, "--max-train-steps", str(best), "--identity-steps", "none")).returncode == 0
+    assert weights(until) == weights(watched)
+    last = tmp_path / "last"
+    ended = run(words(base, last, "--no-keep-best"))
+    assert ended.returncode == 0, ended.stderr
+    assert looks_of(last) == looks_of(watched) and not (last / "best").exists()
+    assert (weights(last) == weights(watched)) == (best == STEPS)
+
+
+def test_looking_changes_nothing_of_the_training(base: Path, watched: Path, tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    assert run(words(base, plain, "--identity-steps", "none")).returncode == 0
+    losses = [[json.loads(line)["loss"] for line in (output / "metrics.jsonl").read_text().splitlines()]
+              for output in (plain, watched)]
+    assert losses[0] == losses[1]
+    assert not (plain / "identity.jsonl").exists()
+
+
+def test_kills_leave_the_curve_and_the_model_of_an_undisturbed_run(base: Path, watched: Path, tmp_path: Path) -> None:
+    output = tmp_path / "killed"
+    command = [str(SDTUNE), *words(base, output, "--resume-from-checkpoint", "auto")]
+    for lines in (1, 2, 4):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        curve = output / "identity.jsonl"
+        while process.poll() is None and (not curve.exists() or curve.read_text().count("\n") < lines):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert looks_of(output) == looks_of(watched)
+    assert weights(output) == weights(watched)
+
+
+def test_a_stop_during_a_look_is_made_up_for(base: Path, watched: Path, tmp_path: Path) -> None:
+    output = tmp_path / "stopped"
+    slow = ["--identity-inference-steps", "300"]
+    process = subprocess.Popen([str(SDTUNE), *words(base, output, *slow)], stderr=subprocess.PIPE, text=True)
+    while not (output / "identity.jsonl").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 143, process.communicate()[1]
+    assert looks_of(output) == []
+    ended = run(words(base, output, "--resume-from-checkpoint", "latest"))
+    assert ended.returncode == 0, ended.stderr
+    assert looks_of(output) == looks_of(watched)
+
+
+def test_patience_ends_the_run_on_a_plateau(base: Path, watched: Path, tmp_path: Path) -> None:
+    """With the same looks as the undisturbed run up to there, and the best of those as the model."""
+    looks = looks_of(watched)
+    scores = [look["score"] for look in looks if look["step"] > 0]
+    first_worse = next((i for i in range(1, len(scores)) if scores[i] <= max(scores[:i])), None)
+    assert first_worse is not None, "choose a rate at which the random model does not get better at every look"
+    output = tmp_path / "early"
+    events: list[sdtune.IdentityEvent] = []
+    config = sdtune.TrainConfig(
+        base=str(base), images=str(PHOTOS), output=str(output), device="cpu", learning_rate=1e-2,
+        lr_scheduler="constant", lr_warmup_steps=0, max_train_steps=STEPS, checkpointing_steps=3, identity_steps=2,
+        num_identity_images=8, identity_inference_steps=2, early_stop_patience=1)
+    result = sdtune.train(config, on_identity=events.append)
+    assert looks_of(output) == looks[:first_worse + 2]
+    assert result.step == 2 * (first_worse + 1)
+    assert result.model_step == best_of(looks[:first_worse + 2]) < result.step
+    assert [event.step for event in events] == [look["step"] for look in looks_of(output)]
+    assert [event.is_best for event in events][-1] is False
+    # Going on finds the run ended, and makes the same model.
+    again = run(words(base, output, "--early-stop-patience", "1", "--resume-from-checkpoint", "latest"))
+    assert again.returncode == 0, again.stderr
+    assert looks_of(output) == looks[:first_worse + 2]
+
+
+def test_lost_best_weights_are_named_and_the_last_ones_taken(base: Path, watched: Path, tmp_path: Path) -> None:
+    output = tmp_path / "lost"
+    shutil.copytree(watched, output)
+    if best_of(looks_of(output)) == STEPS:
+        pytest.fail("the best look is the last one: choose another rate")
+    (output / "best" / "weights.safetensors").write_bytes(b"damaged")
+    ended = run(words(base, output, "--resume-from-checkpoint", "latest"))
+    assert ended.returncode == 0
+    assert "best" in ended.stderr and "last step's weights" in ended.stderr
+    assert weights(output) != weights(watched)
+
+
+def test_two_ranks_see_the_same_curve(base: Path, watched: Path, tmp_path: Path) -> None:
+    output = tmp_path / "ranks"
+    options = words(base, output, "--gradient-accumulation-steps", "1")
+    ended = torchrun(2, [str(SDTUNE), *options, "--train-batch-size", "1"])
+    one = tmp_path / "one"
+    assert ended.returncode == 0, ended.stderr
+    assert run(words(base, one, "--train-batch-size", "2")).returncode == 0
+    for left, right in zip(looks_of(output), looks_of(one), strict=True):
+        assert left["step"] == right["step"]
+        assert left["identity"] == pytest.approx(right["identity"], abs=1e-2)
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (["--identity-steps", "none", "--early-stop-patience", "2"], "early_stop_patience"),
+    (["--identity-judge", "nowhere"], "nowhere"),
+    (["--instance-prompt", "a photo of a person"], "identity_steps"),
+    (["--identity-steps", "0"], "identity_steps"),
+    (["--num-identity-images", "0"], "num_identity_images"),
+    (["--early-stop-patience", "0"], "early_stop_patience"),
+])
+def test_what_cannot_be_watched_is_refused(change: list[str], said: str, base: Path, tmp_path: Path) -> None:
+    ended = run(words(base, tmp_path / "run", *change))
+    assert ended.returncode == 2 and said in ended.stderr.replace("--", "").replace("-", "_")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_base_of_camera_photos_is_refused(base: Path, tmp_path: Path) -> None:
+    camera = tmp_path / "camera"
+    shutil.copytree(base, camera)
+    (camera / "sdtune.json").unlink()
+    ended = run(words(camera, tmp_path / "run"))
+    assert ended.returncode == 2 and "identity_steps" in ended.stderr.replace("-", "_")
+    assert not (tmp_path / "run").exists()
+
+
+def test_camera_photos_are_refused(base: Path, tmp_path: Path) -> None:
+    photos = write_photos(tmp_path / "photos", 2, seed=0)
+    ended = run([*words(base, tmp_path / "run"), "--images", str(photos)])
+    assert ended.returncode == 2 and "2 of 2 photos" in ended.stderr and "identity_steps" in ended.stderr.replace("-", "_")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_line_that_was_cut_short_swallows_no_other(base: Path, watched: Path, tmp_path: Path) -> None:
+    output = tmp_path / "cut"
+    shutil.copytree(watched, output)
+    lines = (output / "identity.jsonl").read_text().splitlines(keepends=True)
+    (output / "identity.jsonl").write_text("".join(lines[:-1]) + lines[-1][:20])
+    ended = run(words(base, output, "--resume-from-checkpoint", "latest"))
+    assert ended.returncode == 0, ended.stderr
+    assert looks_of(output) == looks_of(watched) and weights(output) == weights(watched)

@@ -1,0 +1,122 @@
+"""`sdtune plan`: sizes of the published models, work and memory against torch's own counts, prices, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from diffusers import UNet2DConditionModel
+from program import ROOT, run
+from torch.utils.flop_counter import FlopCounterMode
+
+import sdtune
+
+ME = ROOT / "examples" / "me"
+BASE = ROOT / "models" / "portrait-64"
+
+
+def plan(*words: object) -> dict:
+    done = run(["plan", "--json", "--savings", "false", *(str(word) for word in words)])
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def phase(found: dict, device: str, name: str) -> dict[str, int]:
+    """Part -> bytes."""
+    parts = next(part for part in found[device]["phases"] if part["name"] == name)["parts"]
+    return {part["name"]: part["bytes"] for part in parts}
+
+
+def test_published_models_have_their_published_sizes() -> None:
+    """SD 1.x: 859,520,964 numbers in the UNet, 123,060,480 in the text encoder, 83,653,863 in the VAE."""
+    found = plan("--family", "sd15", "--photos", 10, "--resolution", 128, "--train-text-encoder", "false")
+    assert found["run"]["trained_parameters"] == 859520964
+    assert found["run"]["total_parameters"] == 859520964 + 123060480 + 83653863
+    parts = phase(found, "gpu", "training")
+    assert parts["weights of unet"] == 4 * 859520964
+    assert parts["states of adamw"] == 8 * 859520964
+    assert found["run"]["total_steps"] == 1000 and found["run"]["class_images"] == 200  # the preset's
+
+
+def test_work_of_a_step_is_what_torch_counts() -> None:
+    """Forward and backward of diffusers' UNet, counted by torch; its counter leaves attention on the CPU out."""
+    unet = UNet2DConditionModel.from_pretrained(BASE, subfolder="unet")
+    cells = 16
+    with FlopCounterMode(display=False) as counter:
+        latents = torch.zeros(2, unet.config.in_channels, cells, cells)
+        width = unet.config.cross_attention_dim
+        context = torch.zeros(2, 77, width if isinstance(width, int) else width[0])
+        unet(latents, torch.tensor(1), context).sample.mean().backward()
+    found = plan("--images", ME, "--train-batch-size", 2, "--with-prior-preservation", "false",
+                 "--train-text-encoder", "false")
+    assert found["flops"]["step"] == pytest.approx(counter.get_total_flops(), rel=0.1)
+    assert found["flops"]["step"] > counter.get_total_flops()
+
+
+def test_lora_keeps_states_of_its_branches_alone() -> None:
+    full, lora = plan("--images", ME), plan("--images", ME, "--method", "lora")
+    assert lora["run"]["trained_parameters"] < full["run"]["trained_parameters"] / 10
+    assert phase(lora, "gpu", "training")["gradients"] == 4 * lora["run"]["trained_parameters"]
+    assert lora["cpu"]["peak_bytes"] < full["cpu"]["peak_bytes"]
+
+
+def test_a_small_card_is_told_what_would_fit(tmp_path: Path) -> None:
+    """GPUs and prices are the user's; the run's own epochs and steps price it."""
+    savings = json.loads(run(["plan", "--images", str(ME), "--json"]).stdout)["savings"]
+    enough = 1.01 * savings[1]["gpu_bytes"] / 0.95 / 2**30  # a twentieth of a card is not to be had
+    table = tmp_path / "gpus.yaml"
+    table.write_text("currency: EUR\nutilisation: 0.5\ngpus:\n"
+                     f"  - {{name: Tiny, memory_gib: {enough:.4f}, tflops: 1, price_per_hour: 2}}\n"
+                     "  - {name: Large, memory_gib: 80, tflops: 1, price_per_hour: 2}\n")
+    done = run(["plan", "--images", str(ME), "--gpus", str(table), "--json"])
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    small, large = found["gpus"]
+    assert found["currency"] == "EUR"
+    assert not small["fits"] and "training needs" in small["why_not"]
+    assert small["fits_with"] == savings[1]["options"] == "micro_batch: 1 and gradient_checkpointing"
+    assert large["fits"] and large["hours"] == pytest.approx(found["flops"]["total"] / 0.5e12 / 3600)
+    assert large["price"] == pytest.approx(2 * large["hours"])
+    assert large["price_per_epoch"] == pytest.approx(large["price"] / found["run"]["epochs"])
+    text = run(["plan", "--images", str(ME), "--gpus", str(table)])
+    assert "does not fit: training needs" in text.stdout and "EUR a model" in text.stdout
+
+
+def test_probe_times_this_machine_and_leaves_nothing(tmp_path: Path) -> None:
+    found = plan("--images", ME, "--probe", "--output", tmp_path / "run", "--max-train-steps", 500,
+                 "--train-batch-size", 1, "--num-class-images", 8)
+    probed = found["this_machine"]
+    assert probed["timed_steps"] >= 3 and probed["step_s"] > 0 and probed["class_picture_s"] > 0
+    assert probed["total_s"] > 500 * probed["step_s"]
+    assert abs(found["cpu"]["peak_bytes"] / probed["peak_bytes"] - 1) < 0.2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_python_gets_the_same_plan() -> None:
+    config = sdtune.TrainConfig(images=str(ME), base=str(BASE), train_batch_size=2)
+    found = sdtune.plan(config, savings=False)
+    assert found["run"] == plan("--images", ME, "--base", BASE, "--train-batch-size", 2)["run"]
+    assert sdtune.plan(config, photos=50, savings=False)["run"]["photos"] == 50
+    with pytest.raises(sdtune.ConfigError, match="cannot be read"):
+        sdtune.plan(config, gpus="nowhere.yaml")
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["--family", "sd15"], "images: is not given"),
+    (["--family", "sd3", "--photos", "5"], "(got sd3; allowed: one of sd15, sd21, sdxl)"),
+    (["--photos", "0"], "--photos"),
+    (["--family", "sd15", "--photos", "5", "--base", str(BASE)], "--family: and --base contradict each other"),
+    (["--photos", "5", "--probe"], "--probe: needs real photos"),
+    (["--images", str(ME), "--gpus", "nowhere.yaml"], "nowhere.yaml: cannot be read"),
+    (["--images", "nowhere"], "nowhere"),
+    (["--images", str(ME), "--micro-batch", "abc"], "micro_batch: must divide train_batch_size (got abc"),
+    (["--images", str(ME), "--train-batch-size", "4", "--micro-batch", "3"], "micro_batch: must divide"),
+    (["--images", str(ME), "--resolution", "102"], "resolution: does not suit the VAE (got 102; allowed: multiples of 4)"),
+    (["--images", str(ME), "--optimizer", "prodigy", "--learning-rate", "0.001"], "learning_rate"),
+])
+def test_mistakes_are_one_line(words: list[str], said: str) -> None:
+    done = run(["plan", *words])
+    assert done.returncode == 2 and done.stdout == ""
+    assert said in done.stderr, done.stderr

@@ -1,0 +1,90 @@
+"""report.html in a real browser without a network: every picture decodes, every curve is drawn, nothing is asked for."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from program import run
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from tiny_models import make_pipeline
+from training_reference import write_base, write_photos
+
+WIDTH, PHONE_WIDTH = 1200, 500
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    """Headless Chromium of scripts/apt-test-packages.txt; every host name leads nowhere."""
+    driver = shutil.which("chromedriver")
+    assert driver, "scripts/setup.sh --tests installs chromium-driver"
+    options = Options()
+    profile = tmp_path_factory.mktemp("profile")
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                     f"--user-data-dir={profile}", f"--window-size={WIDTH},900", "--host-resolver-rules=MAP * ~NOTFOUND"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    chrome = webdriver.Chrome(options=options, service=Service(driver))
+    yield chrome
+    chrome.quit()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a run with pictures, held-out photos and a title that is no markup, alone in a folder."""
+    folder = tmp_path_factory.mktemp("report")
+    base = write_base(make_pipeline("sd1", folder / "vocabulary"), folder / "base")
+    photos, held_out = write_photos(folder / "photos", 3, seed=0), write_photos(folder / "held_out", 2, seed=5)
+    output = folder / "me <b>& you"
+    ended = run(["train", "--base", str(base), "--images", str(photos), "--output", str(output), "--device", "cpu",
+                 "--validation-data-dir", str(held_out), "--validation-prompt", "a <b>photo</b>", "--validation-steps", "20",
+                 "--num-validation-images", "2", "--validation-inference-steps", "2", "--max-train-steps", "60",
+                 "--price-per-hour", "2"])
+    assert ended.returncode == 0, ended.stderr
+    alone = folder / "elsewhere" / "report.html"
+    alone.parent.mkdir()
+    shutil.copy(output / "report.html", alone)
+    return alone
+
+
+@pytest.fixture
+def page(browser: webdriver.Chrome, report: Path) -> webdriver.Chrome:
+    browser.set_window_size(WIDTH, 900)
+    browser.get(report.as_uri())
+    return browser
+
+
+def test_every_picture_decodes_and_every_curve_has_a_size(page: webdriver.Chrome) -> None:
+    widths = page.execute_script("return [...document.images].map(i => i.complete ? i.naturalWidth : 0)")
+    assert widths and min(widths) > 0
+    boxes = page.execute_script("return [...document.querySelectorAll('polyline')].map(p => {"
+                                "const b = p.getBoundingClientRect(); return [b.width, b.height]})")
+    assert len(boxes) >= 5 and all(width > 100 for width, _ in boxes)
+    assert sum(height > 10 for _, height in boxes) >= 3  # the rate is constant, its line flat
+
+
+def test_nothing_is_asked_for_and_nothing_complains(page: webdriver.Chrome) -> None:
+    assert page.execute_script("return performance.getEntriesByType('resource').filter("
+                               "e => !e.name.startsWith('data:')).map(e => e.name)") == []
+    assert [entry for entry in page.get_log("browser") if entry["level"] in ("WARNING", "SEVERE")] == []
+    assert page.execute_script("return document.scripts.length") == 0
+
+
+def test_the_title_is_text_and_the_sections_are_there(page: webdriver.Chrome) -> None:
+    assert page.title == "sdtune: me <b>& you"
+    assert page.execute_script("return document.querySelectorAll('b').length") == 0
+    headings = page.execute_script("return [...document.querySelectorAll('h2')].map(h => h.textContent)")
+    assert {"Curves", "Base and tuned, same seeds", "Configuration"} <= set(headings)
+
+
+@pytest.mark.parametrize("width", [WIDTH, PHONE_WIDTH])
+def test_it_fits_the_window(page: webdriver.Chrome, width: int) -> None:
+    """No picture or curve is wider than the page, on a telephone either."""
+    page.set_window_size(width, 900)  # 500 is the narrowest that Chromium makes
+    widest = page.execute_script("return Math.max(...[...document.querySelectorAll('img, svg')].map("
+                                 "e => e.getBoundingClientRect().right))")
+    assert widest <= page.execute_script("return document.documentElement.clientWidth")

@@ -1,0 +1,87 @@
+#include "train/evaluate/identity_probe.h"
+
+#include <gtest/gtest.h>
+
+#include "model/base/error.h"
+#include "model/base/share_folder.h"
+#include "train/evaluate/subject.h"
+#include "train/judge/portrait_pictures.h"
+#include "train/portrait/portrait_set.h"
+
+namespace sdtune::train::evaluate {
+namespace {
+
+constexpr std::uint64_t kNewViews = 500;
+constexpr ProbePlan kPlan{16, 8, 0};
+
+judge::Judge installed_judge() {
+  return judge::Judge::load(find_shared_file("models/portrait-judge"), torch::kCPU);
+}
+
+ProbeSubject reserved(std::uint64_t number) {
+  return {"sks person", "a photo of a person", rendered_references(number, 5)};
+}
+
+// What a perfect model would draw for a look at reserved person `shown`: the prompts' moments, and strangers for the
+// class.
+torch::Tensor perfect_drawings(std::uint64_t shown) {
+  std::vector<portrait::Portrait> portraits;
+  for (std::uint64_t i = 0; i < 16; ++i) {
+    const auto seeds = portrait::picture_seeds(portrait::PortraitSet::kReserved, shown, kNewViews + i);
+    const EvalPrompt& prompt = probe_prompts()[i % probe_prompts().size()];
+    portraits.push_back({seeds, portrait::draw_identity(seeds.person), prompt.context(seeds.picture), {}});
+  }
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    const auto seeds = portrait::picture_seeds(portrait::PortraitSet::kValidation, 500'000 + i, 0);
+    portraits.push_back({seeds, portrait::draw_identity(seeds.person), plain_prompt().context(seeds.picture), {}});
+  }
+  return judge::portrait_pictures(portraits, judge::kJudgeSize, 1);
+}
+
+TEST(IdentityProbe, RendersOfTheSubjectScoreOneAndOfAnotherPersonZero) {
+  IdentityProbe probe(installed_judge(), {reserved(3)}, kPlan);
+  const ProbeScores own = probe.score(perfect_drawings(3)), other = probe.score(perfect_drawings(4));
+  EXPECT_NEAR(own.identity, 1.0, 0.15);
+  EXPECT_GE(own.accepted, 0.9);
+  EXPECT_GE(own.prompt_fidelity, 0.9);
+  EXPECT_LE(own.leak, 0.125);
+  EXPECT_LT(other.identity, 0.3);
+  EXPECT_EQ(other.accepted, 0.0);
+  EXPECT_GE(other.prompt_fidelity, 0.9);
+}
+
+TEST(IdentityProbe, AClassThatBecameTheSubjectLeaks) {
+  IdentityProbe probe(installed_judge(), {reserved(3)}, kPlan);
+  torch::Tensor drawn = perfect_drawings(3);
+  drawn.narrow(0, 16, 8).copy_(drawn.narrow(0, 0, 8).clone());
+  EXPECT_GE(probe.score(drawn).leak, 0.875);
+}
+
+TEST(IdentityProbe, SeveralSubjectsAreEachComparedWithTheirOwnPhotos) {
+  IdentityProbe probe(installed_judge(), {reserved(3), reserved(4)}, kPlan);
+  ASSERT_EQ(probe.pictures().size(), 48u);
+  const torch::Tensor third = perfect_drawings(3), fourth = perfect_drawings(4);
+  EXPECT_GT(probe.score(torch::cat({third, fourth})).identity, 0.85);
+  EXPECT_LT(probe.score(torch::cat({fourth, third})).identity, 0.3);
+}
+
+TEST(IdentityProbe, NoPromptOfItIsInTheExam) {
+  for (const EvalPrompt& probed : probe_prompts()) {
+    for (const EvalPrompt& asked : eval_prompts()) EXPECT_NE(probed.text("sks person"), asked.text("sks person"));
+  }
+}
+
+// The two of twelve people who are least alike: less than either is like a stranger.
+TEST(IdentityProbe, PhotosOfDifferentPeopleCannotBeASubject) {
+  std::vector<torch::Tensor> photos;
+  for (std::uint64_t number = 0; number < 12; ++number) photos.push_back(rendered_references(number, 1));
+  const torch::Tensor embeddings = installed_judge().read(torch::cat(photos)).embedding;
+  const auto least = torch::matmul(embeddings, embeddings.t()).argmin().item<std::int64_t>();
+  ProbeSubject nobody = reserved(0);
+  nobody.references =
+      torch::cat({photos[static_cast<std::size_t>(least / 12)], photos[static_cast<std::size_t>(least % 12)]});
+  EXPECT_THROW(IdentityProbe(installed_judge(), {nobody}, kPlan), WeightError);
+}
+
+}  // namespace
+}  // namespace sdtune::train::evaluate

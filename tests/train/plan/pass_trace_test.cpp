@@ -1,0 +1,58 @@
+#include "train/plan/pass_trace.h"
+
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+#include <torch/nn/functional/conv.h>
+
+#include "model/nn/attention.h"
+
+namespace sdtune::train {
+namespace {
+
+TEST(PassTrace, CountsWhatLivesInEachPiece) {
+  torch::Tensor kept;
+  const PassCost cost = trace_pass([&](const MarkPiece& mark) {
+    mark("first");
+    torch::Tensor a = torch::empty({1000}, torch::kFloat32);
+    torch::Tensor b = torch::empty({500}, torch::kFloat32);
+    a.reset();
+    mark("second");
+    kept = torch::empty({250}, torch::kFloat64);
+  });
+  ASSERT_EQ(cost.pieces.size(), 2u);
+  EXPECT_EQ(cost.pieces[0].name, "first");
+  EXPECT_EQ(cost.pieces[0].peak_bytes, 6000);
+  EXPECT_EQ(cost.pieces[0].end_bytes, 2000);
+  EXPECT_EQ(cost.pieces[1].peak_bytes, 4000);
+  EXPECT_EQ(cost.peak_bytes(), 6000);
+}
+
+TEST(PassTrace, CountsProductsAndConvolutionsOfBothDirections) {
+  const torch::Tensor x = torch::ones({2, 3, 8, 8}).set_requires_grad(true);
+  const torch::Tensor weight = torch::ones({5, 3, 3, 3}).set_requires_grad(true);
+  const torch::Tensor matrix = torch::ones({4, 6}), other = torch::ones({6, 7});
+  const PassCost product = trace_pass([&](const MarkPiece&) { matrix.mm(other); });
+  EXPECT_EQ(product.flops, 2.0 * 4 * 6 * 7);
+  const double once = 2.0 * (2 * 4 * 4) * (5 * 3 * 3 * 3);  // 2 pictures of 4 x 4 outputs
+  const PassCost convolution =
+      trace_pass([&](const MarkPiece&) { torch::conv2d(x, weight, {}, /*stride=*/2, /*padding=*/1).sum().backward(); });
+  EXPECT_EQ(convolution.flops, 3 * once);
+  EXPECT_EQ(convolution.attention_flops, 0.0);
+  const torch::Tensor fixed = weight.detach();
+  const PassCost frozen =
+      trace_pass([&](const MarkPiece&) { torch::conv2d(x, fixed, {}, /*stride=*/2, /*padding=*/1).sum().backward(); });
+  EXPECT_EQ(frozen.flops, 2 * once);  // no gradient of the weight
+}
+
+TEST(PassTrace, TellsAttentionToPixelsFromAttentionToText) {
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor q = torch::ones({2, 4, 64, 8}), text = torch::ones({2, 4, 77, 8});
+  const PassCost pixels = trace_pass([&](const MarkPiece&) { torch::scaled_dot_product_attention(q, q, q); });
+  EXPECT_EQ(pixels.attention_flops, 4.0 * 2 * 4 * 64 * 64 * 8);
+  EXPECT_EQ(pixels.flops, 0.0);
+  const PassCost words = trace_pass([&](const MarkPiece&) { torch::scaled_dot_product_attention(q, text, text); });
+  EXPECT_EQ(words.flops, 4.0 * 2 * 4 * 64 * 77 * 8);
+}
+
+}  // namespace
+}  // namespace sdtune::train

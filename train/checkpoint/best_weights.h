@@ -1,0 +1,34 @@
+// best/: the weights of the step that a run's looks liked best, kept beside its checkpoints until something better
+// comes. Masters or averages only: a run goes on from a checkpoint, never from here.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "model/base/file_system.h"
+#include "train/optim/optimizer.h"
+
+namespace sdtune::train {
+
+// Which weights they are: found at `step` by the looks of `exam`.
+struct BestStep {
+  std::string exam;
+  std::int64_t step = 0;
+
+  bool operator==(const BestStep&) const = default;
+};
+
+// weights: float32, one a parameter of the optimizer, in its order. The folder is replaced whole. Throws StorageError.
+void write_best_weights(FileSystem& files, const std::filesystem::path& folder, const Optimizer& optimizer,
+                        const std::vector<torch::Tensor>& weights, const BestStep& step);
+
+// The weights of `step`, in the optimizer's order. Throws CheckpointError where the folder holds no such weights, or
+// others, or damaged ones.
+std::vector<torch::Tensor> read_best_weights(const std::filesystem::path& folder, const Optimizer& optimizer,
+                                             const BestStep& step);
+
+}  // namespace sdtune::train

@@ -1,0 +1,157 @@
+#include "train/plan/memory_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "train/optim/state_size.h"
+#include "train/run/memory_use.h"
+
+namespace sdtune::train {
+namespace {
+
+// CUDA's context, the kernels of LibTorch, cuBLAS and cuDNN, and their workspaces. An assumption: no GPU was there to
+// measure it.
+constexpr std::int64_t kGpuDriver = std::int64_t{900} << 20;
+
+std::int64_t bytes_of(const torch::nn::Module& module) {
+  std::int64_t bytes = 0;
+  for (const torch::Tensor& weight : module.parameters()) bytes += static_cast<std::int64_t>(weight.nbytes());
+  return bytes;
+}
+
+std::vector<MemoryPart> weights_of(const model::ModelBundle& bundle) {
+  std::vector<MemoryPart> parts = {{"weights of unet", bytes_of(*bundle.unet)},
+                                   {"weights of vae", bytes_of(*bundle.vae)},
+                                   {"weights of text_encoder", bytes_of(*bundle.text_encoder)}};
+  if (bundle.is_xl()) parts.emplace_back("weights of text_encoder_2", bytes_of(*bundle.text_encoder_2));
+  return parts;
+}
+
+std::int64_t count_trained(const ModelTrace& trace) {
+  std::int64_t count = 0;
+  for (const ModuleParameter& parameter : trace.trained()) count += parameter.weight.numel();
+  return count;
+}
+
+std::int64_t state_bytes(const TrainConfig& config, const ModelTrace& trace) {
+  std::int64_t bytes = 0;
+  for (const ModuleParameter& parameter : trace.trained()) {
+    bytes += optimizer_state_bytes(config.optim, parameter.weight.sizes());
+  }
+  return bytes;
+}
+
+// What there is from the first step to the last.
+std::vector<MemoryPart> kept_in_training(const TrainConfig& config, const ModelTrace& trace, const TrainedBatch& batch,
+                                         bool on_gpu) {
+  const std::int64_t count = count_trained(trace);
+  const bool is_float32 = config.precision.mixed_precision == "no";
+  const std::int64_t gradient = is_float32 || batch.rounds > 1 ? 4 : 2;  // bytes of a number
+  std::vector<MemoryPart> parts = weights_of(trace.bundle());
+  if (!is_float32) parts.emplace_back("float32 masters", 4 * count);
+  parts.emplace_back("gradients", gradient * count);
+  parts.emplace_back("states of " + config.optim.chosen_optimizer(), state_bytes(config, trace));
+  if (config.optim.use_ema && !(on_gpu && config.optim.offload_ema)) parts.emplace_back("averaged weights", 4 * count);
+  return parts;
+}
+
+MemoryPhase training_phase(const TrainConfig& config, const ModelTrace& trace, const TrainedBatch& batch,
+                           const PassCost& training, bool on_gpu) {
+  MemoryPhase phase{"training", kept_in_training(config, trace, batch, on_gpu)};
+  std::int64_t saved = 0;
+  for (const MemoryPart& part : activations_by_part(training)) saved += part.bytes;
+  phase.parts.emplace_back("activations kept for backward", saved);
+  phase.parts.emplace_back("working memory of backward", std::max<std::int64_t>(0, training.peak_bytes() - saved));
+  if (!on_gpu && training.resident_bytes > training.peak_bytes()) {
+    phase.parts.emplace_back("gaps between them", training.resident_bytes - training.peak_bytes());
+  }
+  return phase;
+}
+
+// Pictures drawn by the model: guidance doubles the batch; pictures are decoded one by one.
+MemoryPhase drawing_phase(const std::string& name, std::vector<MemoryPart> kept, const ModelTrace& trace,
+                          const TrainedBatch& batch, const RunPasses& passes) {
+  const std::int64_t factor = trace.bundle().vae_factor();
+  const std::int64_t pixels = passes.drawn * batch.height * batch.width * factor * factor;
+  const std::int64_t decoded = 2 * 3 * 4 * pixels;  // as they came, and side by side
+  kept.emplace_back("drawing", std::max(passes.denoising.peak_bytes(), passes.decoding.peak_bytes() + decoded));
+  return {name, std::move(kept)};
+}
+
+MemoryPhase encoding_phase(const ModelTrace& trace, const RunPasses& passes) {
+  std::vector<MemoryPart> parts = weights_of(trace.bundle());
+  parts.emplace_back("encoding", passes.encoding.peak_bytes());
+  return {"encoding photos", std::move(parts)};
+}
+
+}  // namespace
+
+std::int64_t MemoryPhase::bytes() const {
+  std::int64_t sum = 0;
+  for (const MemoryPart& part : parts) sum += part.bytes;
+  return sum;
+}
+
+const MemoryPhase& MemoryPlan::highest() const {
+  return *std::max_element(phases.begin(), phases.end(), [](const MemoryPhase& left, const MemoryPhase& right) {
+    return left.bytes() < right.bytes();
+  });
+}
+
+std::vector<MemoryPart> activations_by_part(const PassCost& training) {
+  std::vector<MemoryPart> parts;
+  std::int64_t before = 0;
+  for (const PassPiece& piece : training.pieces) {
+    if (piece.name.starts_with("backward")) break;
+    parts.push_back({piece.name, std::max<std::int64_t>(0, piece.end_bytes - before)});
+    before = piece.end_bytes;
+  }
+  return parts;
+}
+
+void MemoryPlan::add_program(const MemoryPart& program) {
+  for (MemoryPhase& phase : phases) phase.parts.insert(phase.parts.begin(), program);
+}
+
+MemoryPart program_on_cpu() {
+  give_back_memory();
+  return {"program and libraries", resident_bytes()};
+}
+
+MemoryPart program_on_gpu() {
+  return {"driver and kernels (assumed)", kGpuDriver};
+}
+
+RunPasses trace_passes(const TrainConfig& config, ModelTrace& trace, const TrainedBatch& batch) {
+  RunPasses passes;
+  const PassShape one{1, batch.height, batch.width};
+  const PassShape all{batch.samples, batch.height, batch.width};
+  passes.training = trace.training(all, batch.recomputed);
+  passes.encoding = trace.encoding(one);
+  if (config.data.with_prior_preservation) passes.drawn = config.data.sample_batch_size;
+  if (!config.observe.validation_prompt.empty()) {
+    passes.drawn = std::max(passes.drawn, config.observe.num_validation_images);
+  }
+  if (passes.drawn > 0) {
+    passes.denoising = trace.denoising({2 * passes.drawn, batch.height, batch.width});
+    passes.decoding = trace.decoding(one);
+  }
+  return passes;
+}
+
+MemoryPlan plan_memory(const TrainConfig& config, const ModelTrace& trace, const TrainedBatch& batch,
+                       const RunPasses& passes, bool on_gpu) {
+  MemoryPlan plan;
+  plan.phases.push_back(encoding_phase(trace, passes));
+  if (config.data.with_prior_preservation) {
+    plan.phases.push_back(drawing_phase("drawing class pictures", weights_of(trace.bundle()), trace, batch, passes));
+  }
+  plan.phases.push_back(training_phase(config, trace, batch, passes.training, on_gpu));
+  if (!config.observe.validation_prompt.empty()) {
+    plan.phases.push_back(drawing_phase("drawing validation pictures", kept_in_training(config, trace, batch, on_gpu),
+                                        trace, batch, passes));
+  }
+  return plan;
+}
+
+}  // namespace sdtune::train

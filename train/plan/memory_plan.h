@@ -1,0 +1,63 @@
+// What a training run holds in memory, part by part, in each of its phases.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "train/plan/model_trace.h"
+
+namespace sdtune::train {
+
+struct MemoryPart {
+  std::string name;
+  std::int64_t bytes = 0;
+};
+
+struct MemoryPhase {
+  std::string name;  // training, class pictures, validation pictures, encoding photos
+  std::vector<MemoryPart> parts;
+
+  std::int64_t bytes() const;
+};
+
+// What goes through the UNet at once, and how.
+struct TrainedBatch {
+  std::int64_t samples = 1;            // photos of a micro-batch and the class pictures that go with them
+  std::int64_t rounds = 1;             // micro-batches of a step: with several, gradients are summed in float32
+  std::int64_t height = 0, width = 0;  // latent cells
+  bool recomputed = false;             // gradient_checkpointing
+};
+
+// Each pass of a run, at the sizes that it will have.
+struct RunPasses {
+  PassCost training;  // of one micro-batch
+  PassCost encoding;  // of one photo
+  // Of pictures that the model draws, guided: one call of the UNet for `drawn` pictures, and the decoding of one.
+  std::int64_t drawn = 0;  // 0: none
+  PassCost denoising, decoding;
+};
+
+RunPasses trace_passes(const TrainConfig& config, ModelTrace& trace, const TrainedBatch& batch);
+
+struct MemoryPlan {
+  std::vector<MemoryPhase> phases;
+
+  const MemoryPhase& highest() const;
+  // What is there before a run is, in each phase.
+  void add_program(const MemoryPart& program);
+};
+
+// This process, once everything that was traced is gone: of the libraries it has loaded what training will.
+MemoryPart program_on_cpu();
+// The driver and the kernels.
+MemoryPart program_on_gpu();
+
+// Without the program. What a GPU run keeps in the machine's memory is left out there.
+MemoryPlan plan_memory(const TrainConfig& config, const ModelTrace& trace, const TrainedBatch& batch,
+                       const RunPasses& passes, bool on_gpu);
+
+// Of the activations that a micro-batch leaves for its backward pass, by part of the model.
+std::vector<MemoryPart> activations_by_part(const PassCost& training);
+
+}  // namespace sdtune::train

@@ -1,0 +1,89 @@
+#include "train/plan/pass_trace.h"
+
+#include <ATen/record_function.h>
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "train/plan/operator_flops.h"
+
+namespace sdtune::train {
+namespace {
+
+class Recorder final : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void*, int64_t alloc_size, size_t, size_t, c10::Device device) override {
+    if (!device.is_cpu()) return;
+    live_ += alloc_size;
+    if (!cost_.pieces.empty()) cost_.pieces.back().peak_bytes = std::max(cost_.pieces.back().peak_bytes, live_);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+
+  void mark(const std::string& name) {
+    end_piece();
+    cost_.pieces.push_back({name, live_, live_});
+  }
+  void end_piece() {
+    if (!cost_.pieces.empty()) cost_.pieces.back().end_bytes = live_;
+  }
+  void count(const at::RecordFunction& function) {
+    const OperatorFlops flops = operator_flops(function.name(), function.inputs());
+    (flops.is_attention ? cost_.attention_flops : cost_.flops) += flops.flops;
+  }
+  PassCost take() {
+    end_piece();
+    return std::move(cost_);
+  }
+
+ private:
+  PassCost cost_;
+  std::int64_t live_ = 0;
+};
+
+thread_local Recorder* recorder_of_thread = nullptr;
+
+std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& function) {
+  if (recorder_of_thread != nullptr) recorder_of_thread->count(function);
+  return nullptr;
+}
+
+// Operators of this thread go to the recorder while one lives.
+class OperatorScope {
+ public:
+  explicit OperatorScope(Recorder& recorder)
+      : handle_(at::addThreadLocalCallback(
+            at::RecordFunctionCallback(on_operator).needsInputs(true).scopes({at::RecordScope::FUNCTION}))) {
+    recorder_of_thread = &recorder;
+  }
+  ~OperatorScope() {
+    recorder_of_thread = nullptr;
+    at::removeCallback(handle_);
+  }
+  OperatorScope(const OperatorScope&) = delete;
+  OperatorScope& operator=(const OperatorScope&) = delete;
+
+ private:
+  at::CallbackHandle handle_;
+};
+
+}  // namespace
+
+std::int64_t PassCost::peak_bytes() const {
+  std::int64_t peak = 0;
+  for (const PassPiece& piece : pieces) peak = std::max(peak, piece.peak_bytes);
+  return peak;
+}
+
+PassCost trace_pass(const std::function<void(const MarkPiece&)>& pass) {
+  const auto recorder = std::make_shared<Recorder>();
+  const c10::DebugInfoGuard memory(c10::DebugInfoKind::PROFILER_STATE, recorder);
+  const OperatorScope operators(*recorder);
+  pass([&](const std::string& name) { recorder->mark(name); });
+  return recorder->take();
+}
+
+}  // namespace sdtune::train

@@ -1,0 +1,82 @@
+#include "train/plan/plan_json.h"
+
+namespace sdtune::train {
+namespace {
+
+Json parts_json(const std::vector<MemoryPart>& parts) {
+  Json list = Json::array();
+  for (const MemoryPart& part : parts) list.push_back({{"name", part.name}, {"bytes", part.bytes}});
+  return list;
+}
+
+Json memory_json(const MemoryPlan& memory) {
+  Json phases = Json::array();
+  for (const MemoryPhase& phase : memory.phases) {
+    phases.push_back({{"name", phase.name}, {"bytes", phase.bytes()}, {"parts", parts_json(phase.parts)}});
+  }
+  const MemoryPhase& highest = memory.highest();
+  return {{"peak_bytes", highest.bytes()}, {"peak_phase", highest.name}, {"phases", std::move(phases)}};
+}
+
+Json run_json(const PlannedRun& run) {
+  return {{"model", run.model},
+          {"method", run.config.run.method},
+          {"mixed_precision", run.config.precision.mixed_precision},
+          {"optimizer", run.config.optim.chosen_optimizer()},
+          {"resolution", *run.config.data.resolution},
+          {"photos", run.photos},
+          {"class_images", run.class_images},
+          {"batch", run.batch},
+          {"total_steps", run.total_steps},
+          {"epochs", run.epochs()},
+          {"trained_parameters", run.trained_parameters},
+          {"total_parameters", run.total_parameters}};
+}
+
+Json rental_json(const Rental& rental) {
+  Json json = {{"name", rental.offer.name},
+               {"memory_bytes", rental.offer.memory_bytes()},
+               {"fits", rental.fits},
+               {"hours", rental.hours},
+               {"hours_are", rental.is_measured ? "measured" : "reckoned"},
+               {"price", rental.price},
+               {"price_per_epoch", rental.price_per_epoch}};
+  if (!rental.fits) {
+    json["why_not"] = rental.why_not;
+    json["fits_with"] = rental.fits_with.empty() ? Json() : Json(rental.fits_with);
+  }
+  return json;
+}
+
+Json probe_json(const ProbedTimes& probed, const PlannedRun& run) {
+  return {{"start_s", probed.start},         {"class_picture_s", probed.class_picture},
+          {"step_s", probed.step},           {"checkpoint_s", probed.checkpoint},
+          {"finish_s", probed.finish},       {"timed_steps", probed.timed_steps},
+          {"peak_bytes", probed.peak_bytes}, {"total_s", probed.total(run)}};
+}
+
+}  // namespace
+
+Json plan_json(const RunPlan& plan, const std::vector<Rental>& rentals, const std::string& currency,
+               const std::optional<ProbedTimes>& probed) {
+  Json savings = Json::array(), offers = Json::array();
+  for (const Saving& saving : plan.savings) {
+    savings.push_back({{"options", saving.options}, {"cpu_bytes", saving.cpu_bytes}, {"gpu_bytes", saving.gpu_bytes}});
+  }
+  for (const Rental& rental : rentals) offers.push_back(rental_json(rental));
+  return {{"run", run_json(plan.run)},
+          {"flops",
+           {{"step", plan.work.step},
+            {"class_pictures", plan.work.class_pictures},
+            {"encoding", plan.work.encoding},
+            {"total", plan.work.total}}},
+          {"cpu", memory_json(plan.on_cpu)},
+          {"gpu", memory_json(plan.on_gpu)},
+          {"activations", parts_json(plan.activations)},
+          {"savings", std::move(savings)},
+          {"currency", currency},
+          {"gpus", std::move(offers)},
+          {"this_machine", probed ? probe_json(*probed, plan.run) : Json()}};
+}
+
+}  // namespace sdtune::train

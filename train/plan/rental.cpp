@@ -1,0 +1,75 @@
+#include "train/plan/rental.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+namespace sdtune::train {
+namespace {
+
+// A driver and fragments take their part: what is not used is not to be had either.
+constexpr double kUsableShare = 0.95;
+
+std::string gigabytes(std::int64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GB", static_cast<double>(bytes) / 1e9);
+  return text;
+}
+
+std::string why_not(const MemoryPhase& phase) {
+  const auto largest =
+      std::max_element(phase.parts.begin(), phase.parts.end(),
+                       [](const MemoryPart& left, const MemoryPart& right) { return left.bytes < right.bytes; });
+  return phase.name + " needs " + gigabytes(phase.bytes()) + ", of which " + largest->name + " " +
+         gigabytes(largest->bytes);
+}
+
+const MeasuredStep* find_measured(const GpuOffer& offer, const PlannedRun& run) {
+  const std::string folder = std::filesystem::path(run.model).filename().string();
+  for (const MeasuredStep& step : offer.measured) {
+    const bool is_model = step.model == run.model || step.model == folder;
+    if (is_model && step.method == run.config.run.method && step.resolution == *run.config.data.resolution &&
+        step.batch == run.batch) {
+      return &step;
+    }
+  }
+  return nullptr;
+}
+
+double hours_of(const RunPlan& plan, const GpuTable& table, const GpuOffer& offer, bool& is_measured) {
+  const PrecisionOptions& precision = plan.run.config.precision;
+  const bool is_float32 = precision.mixed_precision == "no" && !precision.allow_tf32;
+  const double rate = offer.tflops * 1e12 * offer.utilisation / (is_float32 ? table.float32_slowdown : 1.0);
+  const auto steps = static_cast<double>(plan.run.total_steps);
+  const MeasuredStep* measured = find_measured(offer, plan.run);
+  is_measured = measured != nullptr;
+  const double step =
+      is_measured ? measured->seconds_per_step : std::max(plan.work.step / rate, table.least_seconds_per_step);
+  return (steps * step + (plan.work.class_pictures + plan.work.encoding) / rate) / 3600;
+}
+
+}  // namespace
+
+std::vector<Rental> price_run(const RunPlan& plan, const GpuTable& table) {
+  std::vector<Rental> rentals;
+  for (const GpuOffer& offer : table.offers) {
+    Rental rental;
+    rental.offer = offer;
+    const auto usable = static_cast<std::int64_t>(kUsableShare * static_cast<double>(offer.memory_bytes()));
+    const MemoryPhase& highest = plan.on_gpu.highest();
+    rental.fits = highest.bytes() <= usable;
+    if (!rental.fits) {
+      rental.why_not = why_not(highest);
+      const auto found = std::find_if(plan.savings.begin(), plan.savings.end(),
+                                      [&](const Saving& saving) { return saving.gpu_bytes <= usable; });
+      if (found != plan.savings.end()) rental.fits_with = found->options;
+    }
+    rental.hours = hours_of(plan, table, offer, rental.is_measured);
+    rental.price = rental.hours * offer.price_per_hour;
+    rental.price_per_epoch = rental.price / std::max(plan.run.epochs(), 1e-9);
+    rentals.push_back(std::move(rental));
+  }
+  return rentals;
+}
+
+}  // namespace sdtune::train

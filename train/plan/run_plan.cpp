@@ -1,0 +1,173 @@
+#include "train/plan/run_plan.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "model/base/share_folder.h"
+#include "model/pipeline/bundle_configs.h"
+#include "model/pipeline/empty_bundle.h"
+#include "model/single_file/published_configs.h"
+#include "train/data/concept_options.h"
+#include "train/data/photo_set.h"
+#include "train/run/preflight_checks.h"
+#include "train/run/prepare_class_images.h"
+#include "train/run/total_steps.h"
+
+namespace sdtune::train {
+namespace {
+
+constexpr double kClassImageCalls = 50;  // of the UNet, each with and without the prompt
+
+// The vocabulary decides no size: the published text encoders have CLIP's in any case.
+constexpr const char* kAnyTokenizer = "models/portrait-64/tokenizer";
+
+model::BundleConfigs configs_of(const PlanRequest& request) {
+  static const std::map<std::string, std::pair<model::ModelFamily, std::string>> kPublished = {
+      {"sd15", {model::ModelFamily::kSd1, "epsilon"}},
+      {"sd21", {model::ModelFamily::kSd2, "v_prediction"}},
+      {"sdxl", {model::ModelFamily::kSdxl, "epsilon"}}};
+  if (request.family.empty()) return model::BundleConfigs::read(model::find_base(request.config.run.base));
+  const auto found = kPublished.find(request.family);
+  if (found == kPublished.end()) {
+    throw ConfigError("family", "is unknown (got " + request.family + "; allowed: sd15, sd21, sdxl)");
+  }
+  const std::filesystem::path words = find_shared_file(kAnyTokenizer);
+  if (words.empty()) throw ConfigError("family", "needs the embedded base's tokenizer, which this installation lacks");
+  return model::published_configs(found->second.first, found->second.second, words);
+}
+
+void count_photos(const PlanRequest& request, PlannedRun& run) {
+  const DataOptions& data = request.config.data;
+  if (request.photos) {
+    run.photos = run.epoch_photos = *request.photos;
+    return;
+  }
+  if (data.images.empty() && data.concepts.empty()) {
+    throw ConfigError("images", "is not given", "name the folder: --images DIR, or say how many: --photos N");
+  }
+  const PhotoFolder found = scan_photos(concepts_of(data), data);
+  if (!found.bad.empty() && data.on_bad_image == "stop") throw DataError(found.bad);
+  run.photos = static_cast<std::int64_t>(found.photos.size());
+  for (const Photo& photo : found.photos) run.epoch_photos += photo.repeats;
+}
+
+PlannedRun planned_run(const PlanRequest& request, const model::ModelBundle& bundle) {
+  PlannedRun run;
+  run.config = request.config;
+  run.model = request.family.empty() ? request.config.run.base : request.family;
+  if (!run.config.data.resolution) {
+    run.config.data.resolution = bundle.unet->config().sample_size * bundle.vae_factor();
+  }
+  if (*run.config.data.resolution % bundle.vae_factor() != 0) {
+    throw ConfigError("resolution", "does not suit the VAE (got " + std::to_string(*run.config.data.resolution) +
+                                        "; allowed: multiples of " + std::to_string(bundle.vae_factor()) + ")");
+  }
+  count_photos(request, run);
+  const RunOptions& options = run.config.run;
+  run.batch = options.train_batch_size * options.gradient_accumulation_steps;
+  run.total_steps = total_steps(options, run.photos, run.epoch_photos, run.batch).steps;
+  if (run.config.data.with_prior_preservation) {
+    run.class_images =
+        request.photos ? run.config.data.num_class_images : class_image_count(concepts_of(run.config.data));
+  }
+  run.total_parameters = count_parameters(bundle);
+  return run;
+}
+
+// `auto` is planned as the whole batch: what fits is found by a real step.
+TrainedBatch trained_batch(const PlannedRun& run, const model::ModelBundle& bundle) {
+  const RunOptions& options = run.config.run;
+  const bool is_number = !options.micro_batch.empty() && options.micro_batch != "auto";
+  const std::int64_t photos = is_number ? std::stoll(options.micro_batch) : options.train_batch_size;
+  TrainedBatch batch;
+  batch.samples = run.config.data.with_prior_preservation ? 2 * photos : photos;
+  batch.rounds = options.gradient_accumulation_steps;
+  batch.height = batch.width = *run.config.data.resolution / bundle.vae_factor();
+  batch.recomputed = options.gradient_checkpointing;
+  return batch;
+}
+
+double flops_of(const PassCost& cost) {
+  return cost.flops + cost.attention_flops;
+}
+
+PlannedWork planned_work(const PlannedRun& run, const TrainedBatch& batch, const RunPasses& passes) {
+  PlannedWork work;
+  const double samples = static_cast<double>(run.batch) * (run.config.data.with_prior_preservation ? 2.0 : 1.0);
+  work.step = flops_of(passes.training) * samples / static_cast<double>(batch.samples);
+  if (run.class_images > 0) {
+    const double call = flops_of(passes.denoising) / static_cast<double>(passes.drawn);  // one picture, guided
+    work.class_pictures = static_cast<double>(run.class_images) * (kClassImageCalls * call + flops_of(passes.decoding));
+  }
+  work.encoding = static_cast<double>(run.photos + run.class_images) * flops_of(passes.encoding);
+  work.total = work.step * static_cast<double>(run.total_steps) + work.class_pictures + work.encoding;
+  return work;
+}
+
+// One after the other: smaller micro-batches, recomputation, 8-bit states. What the run has already is left out.
+std::vector<Saving> find_savings(TrainConfig config, ModelTrace& trace, TrainedBatch batch) {
+  std::vector<Saving> savings;
+  std::string said;
+  const auto add = [&](const std::string& option) {
+    said += (said.empty() ? "" : " and ") + option;
+    const RunPasses passes = trace_passes(config, trace, batch);
+    savings.push_back({said, plan_memory(config, trace, batch, passes, false).highest().bytes(),
+                       plan_memory(config, trace, batch, passes, true).highest().bytes()});
+  };
+  const std::int64_t one = config.data.with_prior_preservation ? 2 : 1;
+  if (batch.samples > one) {
+    batch.samples = one;
+    add("micro_batch: 1");
+  }
+  if (!batch.recomputed) {
+    batch.recomputed = true;
+    add("gradient_checkpointing");
+  }
+  if (config.optim.chosen_optimizer() == "adamw") {
+    config.optim.use_8bit_adam = true;
+    add("use_8bit_adam");
+  }
+  return savings;
+}
+
+// All but the program's own memory.
+RunPlan traced_plan(const PlanRequest& request) {
+  model::ModelBundle bundle = model::empty_bundle(configs_of(request), {});
+  RunPlan plan;
+  plan.run = planned_run(request, bundle);
+  const TrainedBatch batch = trained_batch(plan.run, bundle);
+  ModelTrace trace(plan.run.config, std::move(bundle));
+  for (const ModuleParameter& parameter : trace.trained()) plan.run.trained_parameters += parameter.weight.numel();
+  const RunPasses passes = trace_passes(plan.run.config, trace, batch);
+  plan.work = planned_work(plan.run, batch, passes);
+  plan.on_cpu = plan_memory(plan.run.config, trace, batch, passes, false);
+  plan.on_gpu = plan_memory(plan.run.config, trace, batch, passes, true);
+  plan.activations = activations_by_part(passes.training);
+  if (request.find_savings) plan.savings = find_savings(plan.run.config, trace, batch);
+  return plan;
+}
+
+}  // namespace
+
+double PlannedRun::epochs() const {
+  return static_cast<double>(total_steps * batch) / static_cast<double>(std::max<std::int64_t>(1, epoch_photos));
+}
+
+RunPlan plan_run(const PlanRequest& request) {
+  std::vector<Problem> problems;
+  check_contradictions(request.config, problems);
+  if (!problems.empty()) throw ConfigError(problems);
+  RunPlan plan = traced_plan(request);
+  const MemoryPart cpu = program_on_cpu(), gpu = program_on_gpu();
+  plan.on_cpu.add_program(cpu);
+  plan.on_gpu.add_program(gpu);
+  for (Saving& saving : plan.savings) {
+    saving.cpu_bytes += cpu.bytes;
+    saving.gpu_bytes += gpu.bytes;
+  }
+  return plan;
+}
+
+}  // namespace sdtune::train

@@ -1,0 +1,60 @@
+// What a run will take, before anything is started: memory from the model's layers, work from its operations.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "train/config/train_config.h"
+#include "train/plan/memory_plan.h"
+
+namespace sdtune::train {
+
+struct PlanRequest {
+  TrainConfig config;
+  std::string family;  // sd15, sd21, sdxl: the published model, without its files; empty: config's base
+  std::optional<std::int64_t> photos = {};  // instead of those in the configuration's folders
+  bool find_savings = true;                 // takes as long again for large models
+};
+
+// What the numbers of the plan are of.
+struct PlannedRun {
+  TrainConfig config;  // resolution and steps resolved
+  std::string model;   // base or family
+  std::int64_t photos = 0, class_images = 0;
+  std::int64_t epoch_photos = 0;  // shown in one epoch, repeats counted
+  std::int64_t batch = 1;         // effective, of one rank
+  std::int64_t total_steps = 0;
+  std::int64_t trained_parameters = 0, total_parameters = 0;
+
+  double epochs() const;
+};
+
+// Floating-point operations.
+struct PlannedWork {
+  double step = 0;            // one optimizer step
+  double class_pictures = 0;  // all of them
+  double encoding = 0;        // photos and class pictures, once
+  double total = 0;
+};
+
+// The same run with options that need less memory and change no number beyond rounding, or, from 8-bit states on,
+// little.
+struct Saving {
+  std::string options;                        // "micro_batch: 1 and gradient_checkpointing"
+  std::int64_t cpu_bytes = 0, gpu_bytes = 0;  // the highest phase
+};
+
+struct RunPlan {
+  PlannedRun run;
+  PlannedWork work;
+  MemoryPlan on_cpu, on_gpu;
+  std::vector<MemoryPart> activations;  // of one micro-batch, by part of the model
+  std::vector<Saving> savings;          // each with those before it
+};
+
+// Reads configs and photo folders, no weights. Throws ConfigError, WeightError and DataError for what is wrong with
+// them; a configuration without photos needs `photos`.
+RunPlan plan_run(const PlanRequest& request);
+
+}  // namespace sdtune::train
