@@ -14,11 +14,12 @@ struct Ellipsoid {
   Vec3 inverse_radii;
 
   static Ellipsoid of(Vec3 center, Vec3 radii) { return {center, {1.0f / radii.x, 1.0f / radii.y, 1.0f / radii.z}}; }
-  float distance(Vec3 p) const {
-    const Vec3 q = (p - center) * inverse_radii;
-    const float k0 = length(q);
-    const float k1 = length(q * inverse_radii);
-    return k0 * (k0 - 1.0f) / std::max(k1, 1e-6f);
+  template <Number F>
+  F distance(Vec3Of<F> p) const {
+    const Vec3Of<F> q = (p - center) * inverse_radii;
+    const F k0 = length(q);
+    const F k1 = length(q * inverse_radii);
+    return k0 * (k0 - 1.0f) / most(k1, F(1e-6f));
   }
 };
 
@@ -30,11 +31,14 @@ class Body {
  public:
   Body(const Identity& who, const Context& now);
 
-  // A lower bound of the distance to the nearest surface, exact near it.
-  float distance(Vec3 p) const;
+  // A lower bound of the distance to the nearest surface, exact near it; of four points at once.
+  Float4 distance(Vec3x4 p) const;
   Part part_at(Vec3 p) const;
   Vec3 to_head(Vec3 p) const { return head_turn_.rotate(p); }
-  Vec3 to_body(Vec3 p) const { return body_turn_.rotate(p - Vec3{0, kShoulderLift, 0}); }
+  template <Number F>
+  Vec3Of<F> to_body(Vec3Of<F> p) const {
+    return body_turn_.rotate(p - Vec3{0, kShoulderLift, 0});
+  }
   const Identity& who() const { return who_; }
   const Context& now() const { return now_; }
 
@@ -45,18 +49,30 @@ class Body {
   float face_length() const { return face_length_; }
 
  private:
-  float skin(Vec3 q) const;  // q in head coordinates
-  float hair(Vec3 q) const;
-  float hair_volume(Vec3 q, float cap) const;
-  float beard(Vec3 q) const;
-  float hat(Vec3 q) const;
-  float frame(Vec3 q) const;
-  float lens(Vec3 q) const;
-  float earring(Vec3 q) const;
-  float neck(Vec3 p) const;     // p in the world
-  float clothes(Vec3 p) const;  // p in body coordinates
-  template <typename Visit>
-  void visit_parts(Vec3 p, Visit&& visit) const;
+  // Each part by itself. q in head coordinates.
+  template <Number F>
+  F skin(Vec3Of<F> q) const;
+  template <Number F>
+  F hair(Vec3Of<F> q) const;
+  template <Number F>
+  F hair_volume(Vec3Of<F> q, F cap) const;
+  template <Number F>
+  F beard(Vec3Of<F> q) const;
+  template <Number F>
+  F hat(Vec3Of<F> q) const;
+  template <Number F>
+  F frame(Vec3Of<F> q) const;
+  template <Number F>
+  F lens(Vec3Of<F> q) const;
+  template <Number F>
+  F earring(Vec3Of<F> q) const;
+  template <Number F>
+  F neck(Vec3Of<F> p) const;  // p in the world
+  template <Number F>
+  F clothes(Vec3Of<F> p) const;  // p in body coordinates
+  // visit(part, distance, where it counts) for every part.
+  template <Number F, typename Visit>
+  void visit_parts(Vec3Of<F> p, Visit&& visit) const;
 
   Identity who_;
   Context now_;

@@ -89,7 +89,7 @@ Context draw_context(std::uint64_t picture_seed) {
   now.zoom = draw.between(16, 0.95f, 1.08f);
   now.shift_x = draw.between(17, -0.12f, 0.12f);
   now.shift_y = draw.between(18, -0.07f, 0.07f);
-  now.light = normalize({draw.between(19, -0.8f, 0.8f), draw.between(20, 0.25f, 0.8f), 1.0f});
+  now.light = normalize(Vec3{draw.between(19, -0.8f, 0.8f), draw.between(20, 0.25f, 0.8f), 1.0f});
   now.warmth = draw.symmetric(21);
   now.detail_seed = draw.word(22);
   return now;

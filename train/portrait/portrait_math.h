@@ -6,50 +6,22 @@
 #include <cmath>
 #include <cstdint>
 
+#include "train/portrait/vec3.h"
+
 namespace sdtune::train::portrait {
 
-struct Vec2 {
-  float x = 0, y = 0;
-};
-
-struct Vec3 {
-  float x = 0, y = 0, z = 0;
-};
-
-constexpr Vec3 operator+(Vec3 a, Vec3 b) {
-  return {a.x + b.x, a.y + b.y, a.z + b.z};
-}
-constexpr Vec3 operator-(Vec3 a, Vec3 b) {
-  return {a.x - b.x, a.y - b.y, a.z - b.z};
-}
-constexpr Vec3 operator*(Vec3 a, Vec3 b) {
-  return {a.x * b.x, a.y * b.y, a.z * b.z};
-}
-constexpr Vec3 operator*(Vec3 a, float s) {
-  return {a.x * s, a.y * s, a.z * s};
-}
-constexpr Vec3 operator/(Vec3 a, Vec3 b) {
-  return {a.x / b.x, a.y / b.y, a.z / b.z};
-}
-constexpr float dot(Vec3 a, Vec3 b) {
-  return a.x * b.x + a.y * b.y + a.z * b.z;
-}
-inline float length(Vec3 a) {
-  return std::sqrt(dot(a, a));
-}
-inline float length(float x, float y) {
-  return std::sqrt(x * x + y * y);
-}
-inline Vec3 normalize(Vec3 a) {
-  return a * (1.0f / length(a));
-}
 constexpr float clamp(float v, float low, float high) {
   return v < low ? low : (v > high ? high : v);
 }
-constexpr float saturate(float v) {
+inline Float4 clamp(Float4 v, float low, float high) {
+  return select(v < low, low, select(v > high, high, v));
+}
+template <Number F>
+constexpr F saturate(F v) {
   return clamp(v, 0.0f, 1.0f);
 }
-constexpr float mix(float a, float b, float t) {
+template <Number F>
+constexpr F mix(F a, F b, F t) {
   return a + (b - a) * t;
 }
 constexpr Vec3 mix(Vec3 a, Vec3 b, float t) {
@@ -61,20 +33,23 @@ constexpr float smoothstep(float low, float high, float v) {
   return t * t * (3.0f - 2.0f * t);
 }
 // A union of two distances, rounded over the width k.
-constexpr float smooth_min(float a, float b, float k) {
-  const float h = saturate(0.5f + 0.5f * (b - a) / k);
+template <Number F>
+constexpr F smooth_min(F a, F b, float k) {
+  const F h = saturate(0.5f + 0.5f * (b - a) / k);
   return mix(b, a, h) - k * h * (1.0f - h);
 }
-constexpr float smooth_max(float a, float b, float k) {
+template <Number F>
+constexpr F smooth_max(F a, F b, float k) {
   return -smooth_min(-a, -b, k);
 }
 
 // sin(2 pi turns); error below 2e-4, which no 8-bit pixel shows.
-inline float sine_of_turns(float turns) {
-  const float t = turns - std::floor(turns) - 0.5f;                          // [-0.5, 0.5), half a turn off
-  const float folded = t > 0.25f ? 0.5f - t : (t < -0.25f ? -0.5f - t : t);  // [-0.25, 0.25]
-  const float a = folded * 6.28318531f;
-  const float a2 = a * a;
+template <Number F>
+F sine_of_turns(F turns) {
+  const F t = turns - whole(turns) - 0.5f;                                         // [-0.5, 0.5), half a turn off
+  const F folded = select(t > 0.25f, 0.5f - t, select(t < -0.25f, -0.5f - t, t));  // [-0.25, 0.25]
+  const F a = folded * 6.28318531f;
+  const F a2 = a * a;
   return -a * (1.0f + a2 * (-0.16666667f + a2 * (0.00833333f + a2 * -0.00019841f)));
 }
 inline float cosine_of_turns(float turns) {
@@ -107,30 +82,38 @@ struct Rotation {
 
   // Yaw about y, then pitch about x, then roll about z; all in turns.
   static Rotation from_turns(float yaw, float pitch, float roll);
-  constexpr Vec3 rotate(Vec3 v) const { return {dot(row0, v), dot(row1, v), dot(row2, v)}; }
+  template <Number F>
+  constexpr Vec3Of<F> rotate(Vec3Of<F> v) const {
+    return {dot(row0, v), dot(row1, v), dot(row2, v)};
+  }
   constexpr Vec3 unrotate(Vec3 v) const { return row0 * v.x + row1 * v.y + row2 * v.z; }
 };
 
 // Signed distances. Ellipsoid: the usual first-order bound, exact on the surface.
-inline float ellipsoid(Vec3 p, Vec3 radii) {
-  const Vec3 q = p / radii;
-  const Vec3 r = q / radii;
-  const float k0 = length(q), k1 = length(r);
-  return k1 > 0 ? k0 * (k0 - 1.0f) / k1 : -std::min({radii.x, radii.y, radii.z});
+template <Number F>
+F ellipsoid(Vec3Of<F> p, Vec3 radii) {
+  const Vec3Of<F> q = p / radii;
+  const Vec3Of<F> r = q / radii;
+  const F k0 = length(q), k1 = length(r);
+  return select(k1 > 0.0f, k0 * (k0 - 1.0f) / k1, F(-std::min({radii.x, radii.y, radii.z})));
 }
-inline float capsule(Vec3 p, Vec3 a, Vec3 b, float radius) {
-  const Vec3 pa = p - a, ba = b - a;
-  const float h = saturate(dot(pa, ba) / dot(ba, ba));
+template <Number F>
+F capsule(Vec3Of<F> p, Vec3 a, Vec3 b, float radius) {
+  const Vec3Of<F> pa = p - a;
+  const Vec3 ba = b - a;
+  const F h = saturate(dot(pa, ba) / dot(ba, ba));
   return length(pa - ba * h) - radius;
 }
 // A cylinder about y with rounded edges.
-inline float disc(Vec3 p, float radius, float half_height, float rounding) {
-  const float dx = length(p.x, p.z) - radius + rounding;
-  const float dy = std::abs(p.y) - half_height + rounding;
-  return std::min(std::max(dx, dy), 0.0f) + length(std::max(dx, 0.0f), std::max(dy, 0.0f)) - rounding;
+template <Number F>
+F disc(Vec3Of<F> p, float radius, float half_height, float rounding) {
+  const F dx = length(p.x, p.z) - radius + rounding;
+  const F dy = magnitude(p.y) - half_height + rounding;
+  return least(most(dx, dy), F(0.0f)) + length(most(dx, F(0.0f)), most(dy, F(0.0f))) - rounding;
 }
 // A ring of the given radius about the axis z.
-inline float ring(Vec3 p, float radius, float thickness) {
+template <Number F>
+F ring(Vec3Of<F> p, float radius, float thickness) {
   return length(length(p.x, p.y) - radius, p.z) - thickness;
 }
 
