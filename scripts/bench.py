@@ -3,6 +3,7 @@
 
     .venv/bin/python scripts/bench.py forward --model 10m           # the UNet alone
     .venv/bin/python scripts/bench.py train   --model sd15          # whole training steps
+    .venv/bin/python scripts/bench.py picture                       # a picture of the embedded base, words to pixels
     .venv/bin/python scripts/bench.py plan                          # what `sdtune plan` predicts, against the runs
 
 diffusers runs at its best: every candidate of dtype, memory format and optimizer is timed first and the fastest is kept.
@@ -24,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from bench.forward import measure_forward
 from bench.machine import describe_machine
 from bench.models import MODELS
+from bench.picture import measure_picture
 from bench.plan import measure_plan
 from bench.train import measure_training
 
@@ -32,6 +34,8 @@ def command_of(options: argparse.Namespace) -> str:
     """What repeats the measurement; where its files were does not matter, and is no business of readers."""
     if options.what == "plan":
         return "scripts/bench.py plan"
+    if options.what == "picture":
+        return f"scripts/bench.py picture --rounds {options.rounds}" + (f" --steps {options.steps}" if options.steps else "")
     given = {"model": options.model, "batch": options.batch, "rounds": options.rounds, "steps": options.steps}
     flags = [f"--{name} {value}" for name, value in given.items() if value is not None]
     return " ".join(["scripts/bench.py", options.what, *flags])
@@ -39,7 +43,7 @@ def command_of(options: argparse.Namespace) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["forward", "train", "plan"])
+    parser.add_argument("what", choices=["forward", "train", "picture", "plan"])
     parser.add_argument("--model", choices=sorted(MODELS), default="10m")
     parser.add_argument("--batch", type=int, default=None, help="pictures a step (default: the model's)")
     parser.add_argument("--rounds", type=int, default=5)
@@ -51,6 +55,8 @@ def main() -> None:
         folder = options.folder or Path(temporary)
         if options.what == "plan":
             result = measure_plan(folder)
+        elif options.what == "picture":
+            result = measure_picture(options.rounds, options.steps or 5)
         else:
             measure = measure_forward if options.what == "forward" else measure_training
             model = MODELS[options.model].with_overrides(options.batch, options.steps)

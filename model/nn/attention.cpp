@@ -26,13 +26,20 @@ AttentionImpl::AttentionImpl(const AttentionOptions& options)
   to_out_ = to_out->register_module("0", Linear(options.heads * options.head_dim, options.query_dim));
 }
 
-torch::Tensor AttentionImpl::forward(const torch::Tensor& x, const torch::Tensor& context) {
+KeysAndValues AttentionImpl::keys_and_values(const torch::Tensor& source) {
+  const auto heads = [this](const torch::Tensor& y) { return y.unflatten(2, {options_.heads, options_.head_dim}); };
+  return {heads(to_k_->forward_without_bias(source)), heads(to_v_(source))};
+}
+
+torch::Tensor AttentionImpl::forward(const torch::Tensor& x, const torch::Tensor& context, ContextCache* cache) {
   check_shape(x, {-1, -1, options_.query_dim}, "attention input");
   const torch::Tensor& source = context.defined() ? context : x;
   check_shape(source, {x.size(0), -1, options_.context_dim}, "attention context");
-  const auto heads = [this](const torch::Tensor& y) { return y.unflatten(2, {options_.heads, options_.head_dim}); };
-  const torch::Tensor attended = attend(heads(to_q_(x)), heads(to_k_->forward_without_bias(source)),
-                                        heads(to_v_(source)), /*causal=*/false, options_.upcast);
+  const torch::Tensor queries = to_q_(x).unflatten(2, {options_.heads, options_.head_dim});
+  KeysAndValues made;
+  KeysAndValues& pair = cache != nullptr && context.defined() ? cache->of(this) : made;
+  if (!pair.keys.defined()) pair = keys_and_values(source);
+  const torch::Tensor attended = attend(queries, pair.keys, pair.values, /*causal=*/false, options_.upcast);
   return to_out_(attended.flatten(2));
 }
 

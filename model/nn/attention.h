@@ -6,9 +6,29 @@
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
+#include <unordered_map>
+
 #include "model/nn/linear.h"
 
 namespace sdtune::model {
+
+// [B, M, heads, head_dim], both.
+struct KeysAndValues {
+  torch::Tensor keys;
+  torch::Tensor values;
+};
+
+// What every attention makes of a context that stays the same over many calls: a picture's prompt, over its steps.
+// Whoever runs the loop owns one and gives it to each call with the same context and weights; without it, all is made
+// anew. Not for training, where gradients go through keys and values.
+class ContextCache {
+ public:
+  // The entry of one layer, empty at first.
+  KeysAndValues& of(const void* layer) { return entries_[layer]; }
+
+ private:
+  std::unordered_map<const void*, KeysAndValues> entries_;
+};
 
 struct AttentionOptions {
   int64_t query_dim = 0;
@@ -23,10 +43,13 @@ class AttentionImpl : public torch::nn::Module {
  public:
   explicit AttentionImpl(const AttentionOptions& options);
 
-  // x [B, L, query_dim], context [B, M, context_dim] (undefined: x itself) -> [B, L, query_dim]
-  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& context = torch::Tensor());
+  // x [B, L, query_dim], context [B, M, context_dim] (undefined: x itself) -> [B, L, query_dim]. `cache`: see there.
+  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& context = torch::Tensor(),
+                        ContextCache* cache = nullptr);
 
  private:
+  KeysAndValues keys_and_values(const torch::Tensor& source);  // [B, M, context_dim]
+
   AttentionOptions options_;
   Linear to_q_, to_k_, to_v_;
   Linear to_out_ = nullptr;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "model/base/error.h"
+#include "model/pipeline/denoiser.h"
 #include "model/pipeline/guidance.h"
 #include "model/pipeline/start_image.h"
 
@@ -68,13 +69,8 @@ GeneratorNoise noise_of(const SampleRequest& request) {
   return GeneratorNoise(std::move(generators));
 }
 
-// What the UNet is told at every step; with guidance, for the unconditional half of the batch first.
-struct Conditions {
-  torch::Tensor context;
-  AddedConditions added;
-};
-
-Conditions make_conditions(ModelBundle& bundle, const SampleRequest& request, const Size& size, bool guided) {
+// With what the UNet is told at every step; with guidance, for the unconditional half of the batch first.
+Denoiser make_denoiser(ModelBundle& bundle, const SampleRequest& request, const Size& size, bool guided) {
   const GuidedTexts texts =
       encode_texts(bundle, request.prompts, request.negative_prompt, request.prompt_rules, guided);
   PromptEmbeds embeds = texts.conditional;
@@ -82,16 +78,15 @@ Conditions make_conditions(ModelBundle& bundle, const SampleRequest& request, co
     embeds.context = torch::cat({texts.unconditional.context, embeds.context});
     if (embeds.pooled.defined()) embeds.pooled = torch::cat({texts.unconditional.pooled, embeds.pooled});
   }
-  Conditions out;
-  out.context = embeds.context.to(bundle.device(), bundle.dtype());
-  if (!bundle.is_xl()) return out;
+  const torch::Tensor context = embeds.context.to(bundle.device(), bundle.dtype());
+  if (!bundle.is_xl()) return Denoiser(bundle.unet, context, {});
   const std::array<std::int64_t, 2> original = request.original_size.value_or(std::array{size.height, size.width});
   const std::array<std::int64_t, 2>& crop = request.crops_coords_top_left;
   const torch::Tensor ids =
       torch::tensor({original[0], original[1], crop[0], crop[1], size.height, size.width}, torch::kInt64);
-  out.added.text_embeds = embeds.pooled.to(bundle.device(), bundle.dtype());
-  out.added.time_ids = ids.to(bundle.device(), bundle.dtype()).expand({out.context.size(0), -1});
-  return out;
+  return Denoiser(bundle.unet, context,
+                  {embeds.pooled.to(bundle.device(), bundle.dtype()),
+                   ids.to(bundle.device(), bundle.dtype()).expand({context.size(0), -1})});
 }
 
 torch::Tensor start_latents(const ModelBundle& bundle, const SampleRequest& request, const Size& size,
@@ -138,8 +133,9 @@ torch::Tensor run_pass(ModelBundle& bundle, Scheduler& scheduler, const SampleRe
   } else {
     scheduler.set_timesteps(request.timesteps);
   }
-  const Conditions conditions = make_conditions(bundle, request, size, guided);
+  Denoiser denoiser = make_denoiser(bundle, request, size, guided);
   const Start start = start_of_run(bundle, scheduler, request, size, noise);
+  const torch::Device device = bundle.device();
   torch::Tensor latents = start.latents;
 
   const torch::Tensor all = scheduler.timesteps();
@@ -148,8 +144,7 @@ torch::Tensor run_pass(ModelBundle& bundle, Scheduler& scheduler, const SampleRe
     if (request.stop != nullptr && request.stop->load()) return torch::Tensor();
     const double t = timesteps[i].item<double>();
     const torch::Tensor input = scheduler.scale_model_input(guided ? torch::cat({latents, latents}) : latents, t);
-    torch::Tensor prediction =
-        bundle.unet->forward(input, timesteps[i].to(bundle.device()), conditions.context, conditions.added);
+    torch::Tensor prediction = denoiser(input, timesteps[i].to(device));
     if (guided) prediction = guided_prediction(prediction, request.guidance_scale, request.guidance_rescale);
     latents = scheduler.step(prediction, t, latents, noise, {request.eta});
     if (request.on_step) request.on_step({i + 1, timesteps.size(0), t, latents});

@@ -51,9 +51,10 @@ BasicTransformerBlockImpl::BasicTransformerBlockImpl(const TransformerOptions& o
   register_module("ff", ff_);
 }
 
-torch::Tensor BasicTransformerBlockImpl::forward(const torch::Tensor& x, const torch::Tensor& context) {
-  torch::Tensor y = attn1_(norm1_(x), only_cross_attention_ ? context : torch::Tensor()) + x;
-  y = attn2_(norm2_(y), context) + y;
+torch::Tensor BasicTransformerBlockImpl::forward(const torch::Tensor& x, const torch::Tensor& context,
+                                                 ContextCache* cache) {
+  torch::Tensor y = attn1_(norm1_(x), only_cross_attention_ ? context : torch::Tensor(), cache) + x;
+  y = attn2_(norm2_(y), context, cache) + y;
   return ff_(norm3_(y)) + y;
 }
 
@@ -78,7 +79,7 @@ Transformer2DImpl::Transformer2DImpl(const TransformerOptions& options)
   }
 }
 
-torch::Tensor Transformer2DImpl::forward(const torch::Tensor& x, const torch::Tensor& context) {
+torch::Tensor Transformer2DImpl::forward(const torch::Tensor& x, const torch::Tensor& context, ContextCache* cache) {
   check_shape(x, {-1, -1, -1, -1}, "transformer input");
   const int64_t height = x.size(2), width = x.size(3);
   const auto to_sequence = [](const torch::Tensor& map) { return map.flatten(2).transpose(1, 2); };
@@ -92,7 +93,7 @@ torch::Tensor Transformer2DImpl::forward(const torch::Tensor& x, const torch::Te
       y = recompute([block](const std::vector<torch::Tensor>& inputs) mutable { return block(inputs[0], inputs[1]); },
                     {y, context});
     } else {
-      y = block(y, context);
+      y = block(y, context, cache);
     }
   }
   if (linear_out_) return to_map(linear_out_(y)) + x;

@@ -41,7 +41,7 @@ class BasicTransformerBlockImpl : public torch::nn::Module {
  public:
   explicit BasicTransformerBlockImpl(const TransformerOptions& options);
   // x [B, L, C], context [B, M, context_dim] -> [B, L, C]
-  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& context);
+  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& context, ContextCache* cache = nullptr);
 
  private:
   bool only_cross_attention_;
@@ -58,7 +58,7 @@ class Transformer2DImpl : public torch::nn::Module {
  public:
   explicit Transformer2DImpl(const TransformerOptions& options);
   // x [B, C, H, W], context [B, M, context_dim] -> [B, C, H, W]
-  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& context);
+  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& context, ContextCache* cache = nullptr);
   void set_gradient_checkpointing(bool on) { recompute_ = on; }
 
  private:

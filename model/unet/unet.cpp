@@ -53,13 +53,15 @@ torch::Tensor UNet2DConditionModelImpl::time_embedding(const torch::Tensor& time
 }
 
 torch::Tensor UNet2DConditionModelImpl::forward(const torch::Tensor& sample, const torch::Tensor& timestep,
-                                                const torch::Tensor& context, const AddedConditions& added) {
+                                                const torch::Tensor& context, const AddedConditions& added,
+                                                ContextCache* cache) {
   check_shape(sample, {-1, config_.in_channels, -1, -1}, "sample");
   const int64_t batch = sample.size(0);
   check_shape(context, {batch, -1, -1}, "encoder_hidden_states");
   const torch::TensorOptions weights = conv_in_->weight.options();
   tell("conv_in");
-  const BlockConditions conditions = {.time = time_embedding(timestep, batch, added), .context = context.to(weights)};
+  const BlockConditions conditions = {
+      .time = time_embedding(timestep, batch, added), .context = context.to(weights), .cache = cache};
 
   // On the CPU our kernels are made for channels_last, where a map is a matrix with a row a pixel.
   const torch::MemoryFormat format = weights.device().is_cpu()

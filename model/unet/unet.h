@@ -31,9 +31,10 @@ class UNet2DConditionModelImpl : public torch::nn::Module {
   explicit UNet2DConditionModelImpl(const UNetConfig& config);
 
   // sample [B, in_channels, H, W]; timestep [B], [1] or a scalar, any dtype; context [B, M, cross_attention_dim]
-  // -> [B, out_channels, H, W] in the dtype of the weights. Inputs are cast to that dtype.
+  // -> [B, out_channels, H, W] in the dtype of the weights. Inputs are cast to that dtype. `cache` saves keys and
+  // values of the context between calls that share it.
   torch::Tensor forward(const torch::Tensor& sample, const torch::Tensor& timestep, const torch::Tensor& context,
-                        const AddedConditions& added = {});
+                        const AddedConditions& added = {}, ContextCache* cache = nullptr);
 
   const UNetConfig& config() const { return config_; }
   // Throws activations of the blocks away and computes them again in backward: less memory, one more forward.

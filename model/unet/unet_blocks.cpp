@@ -46,7 +46,7 @@ torch::Tensor UNetBlockImpl::run_resnet(std::int64_t layer, const torch::Tensor&
 
 torch::Tensor UNetBlockImpl::run_attention(std::int64_t layer, const torch::Tensor& x,
                                            const BlockConditions& conditions) {
-  return attentions_->empty() ? x : (*attentions_)[layer](x, conditions.context);
+  return attentions_->empty() ? x : (*attentions_)[layer](x, conditions.context, conditions.cache);
 }
 
 void UNetBlockImpl::set_gradient_checkpointing(bool on) {

@@ -20,8 +20,9 @@ namespace sdtune::model {
 
 // What every block of the network is conditioned on.
 struct BlockConditions {
-  torch::Tensor time;     // [B, time_channels], after the activation that every resnet begins with
-  torch::Tensor context;  // [B, M, cross_attention_dim]
+  torch::Tensor time;             // [B, time_channels], after the activation that every resnet begins with
+  torch::Tensor context;          // [B, M, cross_attention_dim]
+  ContextCache* cache = nullptr;  // of that context, or none
 };
 
 // Resnets, each with a transformer behind it or all without.

@@ -86,5 +86,20 @@ TEST(UNet, TakesATimestepAsNumberOrOneEach) {
   EXPECT_FALSE(torch::allclose(one, unet(sample, torch::tensor({7, 8}), context)));
 }
 
+TEST(UNet, ACacheKeepsWhatTheTextGivesAndChangesNothing) {
+  torch::manual_seed(0);
+  UNet2DConditionModel unet(small());
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor sample = torch::randn({2, 4, 8, 8}), context = torch::randn({2, 77, 16});
+  ContextCache cache;
+  for (const int time : {900, 300}) {
+    const torch::Tensor cached = unet(sample, torch::tensor(time), context, AddedConditions(), &cache);
+    EXPECT_TRUE(torch::equal(cached, unet(sample, torch::tensor(time), context)));
+  }
+  // The second call read nothing of the text: another one in its place is not seen.
+  const torch::Tensor unseen = unet(sample, torch::tensor(300), torch::randn({2, 77, 16}), AddedConditions(), &cache);
+  EXPECT_TRUE(torch::equal(unseen, unet(sample, torch::tensor(300), context)));
+}
+
 }  // namespace
 }  // namespace sdtune::model

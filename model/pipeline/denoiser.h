@@ -1,0 +1,38 @@
+// The UNet over the steps of one sampling loop.
+#pragma once
+
+#include <torch/types.h>
+
+#include <vector>
+
+#include "model/unet/unet.h"
+
+namespace sdtune::model {
+
+// Keeps what stays the same from step to step, the keys and values of the text, and on a CPU gives each thread rows of
+// its own where there are enough: a small network spends as long on handing work out and in as on its products, and the
+// two rows of a guided picture need nothing of each other.
+class Denoiser {
+ public:
+  // context [B, M, cross_attention_dim] and `added` as in UNet2DConditionModel::forward, on the UNet's device.
+  Denoiser(UNet2DConditionModel unet, const torch::Tensor& context, const AddedConditions& added);
+
+  // sample [B, in_channels, H, W], timestep [1] or a scalar on the UNet's device -> the prediction, [B, out_channels,
+  // H, W]. Without gradients.
+  torch::Tensor operator()(const torch::Tensor& sample, const torch::Tensor& timestep);
+
+ private:
+  // Rows that go through the UNet together.
+  struct Share {
+    int64_t first = 0, count = 0;
+    torch::Tensor context;
+    AddedConditions added;
+    ContextCache cache;
+  };
+  torch::Tensor denoise(Share& share, const torch::Tensor& sample, const torch::Tensor& timestep);
+
+  UNet2DConditionModel unet_;
+  std::vector<Share> shares_;
+};
+
+}  // namespace sdtune::model
