@@ -29,6 +29,7 @@ ConvertReport convert_to_folder(FileSystem& files, const ConvertRequest& request
 
 ConvertReport convert_to_single_file(FileSystem& files, const ConvertRequest& request) {
   const BundleConfigs configs = BundleConfigs::read(request.model);
+  predicts_velocity(configs.scheduler, request.model.string());  // so that a dry run refuses what the real one would
   ModelSurvey survey = survey_model(request.model);
   if (!survey.problems.empty()) throw WeightError(std::move(survey.problems));
   ConvertReport report{.family = family_of(configs, request.model.string()),

@@ -18,15 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool predicts_velocity(const ModelBundle& bundle) {
-  const std::string where = bundle.folder.string();
-  const PredictionType type = prediction_type_of(bundle.scheduler_config, where);
-  if (type == PredictionType::kSample) {
-    throw WeightError(where, "predicts x0, which no single file can say (got sample; allowed: epsilon, v_prediction)");
-  }
-  return type == PredictionType::kVPrediction;
-}
-
 std::string architecture(ModelFamily family, bool velocity) {
   if (family == ModelFamily::kSdxl) return "stable-diffusion-xl-v1-base";
   if (family == ModelFamily::kSd1) return "stable-diffusion-v1";
@@ -35,7 +26,7 @@ std::string architecture(ModelFamily family, bool velocity) {
 
 // Stability's model metadata, "modelspec" 1.0.0.
 std::map<std::string, std::string> metadata(const ModelBundle& bundle, ModelFamily family, const fs::path& path) {
-  const bool velocity = predicts_velocity(bundle);
+  const bool velocity = predicts_velocity(bundle.scheduler_config, bundle.folder.string());
   const std::string side = std::to_string(bundle.unet->config().sample_size * bundle.vae_factor());
   std::map<std::string, std::string> map = {{"modelspec.sai_model_spec", "1.0.0"},
                                             {"modelspec.architecture", architecture(family, velocity)},
@@ -76,7 +67,8 @@ NamedTensors all_tensors(const ModelBundle& bundle, ModelFamily family, const st
   if (family != ModelFamily::kSdxl) return all;
   all.emplace_back(std::string(kSdxlText2Prefix) + "logit_scale", logit_scale());
   // How community files of SDXL say it, which programs look for.
-  if (predicts_velocity(bundle)) all.emplace_back("v_pred", at::empty({0}, torch::kFloat32));
+  if (predicts_velocity(bundle.scheduler_config, bundle.folder.string()))
+    all.emplace_back("v_pred", at::empty({0}, torch::kFloat32));
   const auto rescaled = bundle.scheduler_config.find("rescale_betas_zero_snr");
   if (rescaled != bundle.scheduler_config.end() && *rescaled == true) {
     all.emplace_back("ztsnr", at::empty({0}, torch::kFloat32));
@@ -95,6 +87,14 @@ void remove_quietly(FileSystem& files, const fs::path& path) {
 }
 
 }  // namespace
+
+bool predicts_velocity(const Json& scheduler_config, const std::string& where) {
+  const PredictionType type = prediction_type_of(scheduler_config, where);
+  if (type == PredictionType::kSample) {
+    throw WeightError(where, "predicts x0, which no single file can say (got sample; allowed: epsilon, v_prediction)");
+  }
+  return type == PredictionType::kVPrediction;
+}
 
 std::int64_t write_single_file(FileSystem& files, const ModelBundle& bundle, ModelFamily family, const fs::path& path,
                                torch::Dtype dtype) {

@@ -5,12 +5,18 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "model/base/file_system.h"
+#include "model/base/json.h"
 #include "model/pipeline/bundle.h"
 #include "model/single_file/model_family.h"
 
 namespace sdtune::model {
+
+// Whether the model of this scheduler predicts v rather than the noise. Throws WeightError naming `where` for one that
+// predicts x0.
+bool predicts_velocity(const Json& scheduler_config, const std::string& where);
 
 // Writes the parts of `bundle`, floating tensors cast to `dtype`, with modelspec metadata (architecture, prediction
 // type, resolution) and what old loaders insist on: logit_scale, and for SD 2.x a 24th layer and a projection, neither

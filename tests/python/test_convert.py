@@ -342,8 +342,9 @@ def test_refuses_what_could_run_code_and_what_no_file_can_say(models: Callable, 
     index = json.loads((folder / "model_index.json").read_text()) | {"scheduler": ["diffusers", "DDPMScheduler"]}
     (tmp_path / "x0" / "model_index.json").unlink()
     (tmp_path / "x0" / "model_index.json").write_text(json.dumps(index))
-    line = refusal("--model", str(tmp_path / "x0"), "--output", str(tmp_path / "out.safetensors"))
-    assert "predicts x0, which no single file can say" in line
+    for more in ((), ("--dry-run",)):
+        line = refusal("--model", str(tmp_path / "x0"), "--output", str(tmp_path / "out.safetensors"), *more)
+        assert "predicts x0, which no single file can say" in line
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.ckpt", "x0"]
 
 
