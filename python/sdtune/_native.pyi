@@ -473,6 +473,8 @@ class TrainConfig:
     class_data_dir: str
     num_class_images: int
     sample_batch_size: int
+    class_num_inference_steps: int
+    class_guidance_scale: float
     prior_loss_weight: float
     snr_gamma: float | None
     noise_offset: float

@@ -62,6 +62,14 @@ def test_lora_keeps_states_of_its_branches_alone() -> None:
     assert lora["cpu"]["peak_bytes"] < full["cpu"]["peak_bytes"]
 
 
+def test_class_pictures_without_guidance_are_half_the_work() -> None:
+    """The UNet's calls; their decoding is the same."""
+    full, half, fewer = (plan("--images", ME, "--base", BASE, *words)["flops"]["class_pictures"]
+                         for words in (("--class-guidance-scale", 2), ("--class-guidance-scale", 1),
+                                       ("--class-guidance-scale", 1, "--class-num-inference-steps", 25)))
+    assert full - half == pytest.approx(2 * (half - fewer), rel=1e-9)
+
+
 def test_a_small_card_is_told_what_would_fit(tmp_path: Path) -> None:
     """GPUs and prices are the user's; the run's own epochs and steps price it."""
     savings = json.loads(run(["plan", "--images", str(ME), "--json"]).stdout)["savings"]

@@ -59,6 +59,22 @@ def test_another_prompt_draws_anew(material: tuple[Path, Path], tmp_path: Path) 
     assert set(class_pictures(output).values()) - set(first.values())
 
 
+def test_steps_and_guidance_are_the_ones_asked_for(material: tuple[Path, Path], tmp_path: Path) -> None:
+    """Without guidance the pictures are another set, half the work, and a run goes on only with its own."""
+    output = tmp_path / "run"
+    train(material, output, "--class-num-inference-steps", "3")
+    first = class_pictures(output)
+    train(material, output, "--overwrite", "--class-num-inference-steps", "3", "--class-guidance-scale", "1")
+    made = json.loads((output / "class_images" / "manifest.json").read_text())
+    assert made["settings"]["sampler"]["steps"] == 3 and made["settings"]["sampler"]["guidance_scale"] == 1
+    assert len(set(class_pictures(output).values()) - set(first.values())) == 4
+    base, photos = material
+    other = run(["train", "--base", str(base), "--images", str(photos), "--output", str(output), "--device", "cpu",
+                 "--with-prior-preservation", "--num-class-images", "4", "--train-batch-size", "2", "--max-train-steps", "3",
+                 "--learning-rate", "1e-4", "--class-num-inference-steps", "3", "--resume-from-checkpoint", "latest"])
+    assert other.returncode == 2 and "class_guidance_scale" in other.stderr, other.stderr
+
+
 def test_the_loss_is_the_sum_of_its_parts(material: tuple[Path, Path], tmp_path: Path) -> None:
     for line in train(material, tmp_path / "run", "--prior-loss-weight", "0.5", "--snr-gamma", "5"):
         assert line["loss"] == pytest.approx(line["loss_instance"] + 0.5 * line["loss_prior"], rel=1e-6)

@@ -134,12 +134,22 @@ void add_class_fields(DataOptions& options, FieldList& list) {
   FieldInfo batch = class_field("sample_batch_size", "Class pictures that are generated at once.");
   batch.min = 1;
   batch.max = 1024;
+  FieldInfo steps = class_field("class_num_inference_steps", "Steps in which a class picture is drawn.");
+  steps.min = 1;
+  steps.max = 1000;
+  FieldInfo guidance = class_field("class_guidance_scale",
+                                   "Guidance of the class pictures: 1 draws the class as varied as the base knows it, "
+                                   "more draws it clearer and more alike.");
+  guidance.min = 0;
+  guidance.max = 100;
   list.push_back({class_field("with_prior_preservation", "Train on class pictures too, so that the class is not lost."),
                   &options.with_prior_preservation});
   list.push_back({std::move(prompt), &options.class_prompt});
   list.push_back({std::move(folder), &options.class_data_dir});
   list.push_back({std::move(count), &options.num_class_images});
   list.push_back({std::move(batch), &options.sample_batch_size});
+  list.push_back({std::move(steps), &options.class_num_inference_steps});
+  list.push_back({std::move(guidance), &options.class_guidance_scale});
 }
 
 }  // namespace

@@ -25,6 +25,10 @@ struct DataOptions {
   std::string class_data_dir;  // empty: class_images in the run folder
   std::int64_t num_class_images = 100;
   std::int64_t sample_batch_size = 4;
+  std::int64_t class_num_inference_steps = 50;  // diffusers' defaults: a class picture wants to look right
+  double class_guidance_scale = 7.5;
+
+  bool guides_class_pictures() const { return class_guidance_scale > 1; }  // two calls of the UNet a step
 
   std::optional<std::int64_t> resolution;  // px; unset: UNet sample_size x VAE factor
   bool center_crop = true;

@@ -68,7 +68,7 @@ MemoryPhase training_phase(const TrainConfig& config, const ModelTrace& trace, c
   return phase;
 }
 
-// Pictures drawn by the model: guidance doubles the batch; pictures are decoded one by one.
+// Pictures drawn by the model; they are decoded one by one.
 MemoryPhase drawing_phase(const std::string& name, std::vector<MemoryPart> kept, const ModelTrace& trace,
                           const TrainedBatch& batch, const RunPasses& passes) {
   const std::int64_t factor = trace.bundle().vae_factor();
@@ -128,12 +128,16 @@ RunPasses trace_passes(const TrainConfig& config, ModelTrace& trace, const Train
   const PassShape all{batch.samples, batch.height, batch.width};
   passes.training = trace.training(all, batch.recomputed);
   passes.encoding = trace.encoding(one);
-  if (config.data.with_prior_preservation) passes.drawn = config.data.sample_batch_size;
+  if (config.data.with_prior_preservation) {
+    passes.drawn = config.data.sample_batch_size;
+    passes.drawn_rows = (config.data.guides_class_pictures() ? 2 : 1) * passes.drawn;
+  }
   if (!config.observe.validation_prompt.empty()) {
     passes.drawn = std::max(passes.drawn, config.observe.num_validation_images);
+    passes.drawn_rows = std::max(passes.drawn_rows, 2 * config.observe.num_validation_images);
   }
   if (passes.drawn > 0) {
-    passes.denoising = trace.denoising({2 * passes.drawn, batch.height, batch.width});
+    passes.denoising = trace.denoising({passes.drawn_rows, batch.height, batch.width});
     passes.decoding = trace.decoding(one);
   }
   return passes;

@@ -33,8 +33,9 @@ struct TrainedBatch {
 struct RunPasses {
   PassCost training;  // of one micro-batch
   PassCost encoding;  // of one photo
-  // Of pictures that the model draws, guided: one call of the UNet for `drawn` pictures, and the decoding of one.
-  std::int64_t drawn = 0;  // 0: none
+  // Of pictures that the model draws: one call of the UNet for `drawn` pictures, which is twice as many rows where they
+  // are guided, and the decoding of one.
+  std::int64_t drawn = 0, drawn_rows = 0;  // 0: none
   PassCost denoising, decoding;
 };
 

@@ -18,8 +18,6 @@
 namespace sdtune::train {
 namespace {
 
-constexpr double kClassImageCalls = 50;  // of the UNet, each with and without the prompt
-
 // The vocabulary decides no size: the published text encoders have CLIP's in any case.
 constexpr const char* kAnyTokenizer = "models/portrait-64/tokenizer";
 
@@ -98,8 +96,11 @@ PlannedWork planned_work(const PlannedRun& run, const TrainedBatch& batch, const
   const double samples = static_cast<double>(run.batch) * (run.config.data.with_prior_preservation ? 2.0 : 1.0);
   work.step = flops_of(passes.training) * samples / static_cast<double>(batch.samples);
   if (run.class_images > 0) {
-    const double call = flops_of(passes.denoising) / static_cast<double>(passes.drawn);  // one picture, guided
-    work.class_pictures = static_cast<double>(run.class_images) * (kClassImageCalls * call + flops_of(passes.decoding));
+    const DataOptions& data = run.config.data;
+    const double row = flops_of(passes.denoising) / static_cast<double>(passes.drawn_rows);
+    const double denoising =
+        static_cast<double>(data.class_num_inference_steps) * row * (data.guides_class_pictures() ? 2 : 1);
+    work.class_pictures = static_cast<double>(run.class_images) * (denoising + flops_of(passes.decoding));
   }
   work.encoding = static_cast<double>(run.photos + run.class_images) * flops_of(passes.encoding);
   work.total = work.step * static_cast<double>(run.total_steps) + work.class_pictures + work.encoding;

@@ -12,10 +12,6 @@ namespace sdtune::train {
 
 namespace {
 
-// A class picture wants to look right, not to be drawn fast: diffusers' defaults.
-constexpr std::int64_t kClassImageSteps = 50;
-constexpr double kClassImageGuidance = 7.5;
-
 // The class pictures of one prompt.
 struct ClassSet {
   std::string prompt;
@@ -45,8 +41,8 @@ std::vector<ClassSet> class_sets(const std::vector<ConceptOptions>& concepts) {
 void prepare_set(Run& run, const ClassSet& set, std::vector<ClassPicture>& result,
                  const std::vector<Observer*>& observers, const StopFlag& stop) {
   const DataOptions& options = run.config.data;
-  const PictureSettings pictures = {set.prompt, std::nullopt, kClassImageSteps, kClassImageGuidance,
-                                    *options.resolution};
+  const PictureSettings pictures = {set.prompt, std::nullopt, options.class_num_inference_steps,
+                                    options.class_guidance_scale, *options.resolution};
   const ClassImageSettings settings = {set.prompt, static_cast<std::uint64_t>(run.config.run.seed),
                                        run.identity.base_hash, *options.resolution,
                                        sampler_description(run.bundle, pictures)};

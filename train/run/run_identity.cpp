@@ -42,6 +42,8 @@ constexpr const char* kIdentityOptions[] = {
     "prior_loss_weight",
     "text_encoder_lr",
     "num_class_images",
+    "class_num_inference_steps",
+    "class_guidance_scale",
     "scale_lr",
     "lr_scheduler",
     "lr_warmup_steps",
