@@ -11,6 +11,7 @@ import pytest
 import torch
 from diffusers import StableDiffusionPipeline
 from program import run
+from safetensors.torch import load_file
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 NANO = ["--design", "nano", "--num-pictures", "128", "--vae-steps", "40", "--vae-batch-size", "8", "--text-steps", "20", "--text-batch-size", "8", "--base-steps", "40",
@@ -68,6 +69,37 @@ def test_a_folder_of_another_run_is_refused(trained: Path, change: tuple[str, st
     done = run(["pretrain", "--output", str(trained), *NANO, *change])
     assert done.returncode == 2 and named in done.stderr, done.stderr
     assert files_of(trained / "model") == before
+
+
+def test_training_goes_on_from_a_model_that_is_there(trained: Path, tmp_path: Path) -> None:
+    """Its autoencoder is taken over, its words and weights begun with, on people that it did not see."""
+    pretrain(tmp_path / "on", "--initial-model", str(trained / "model"), "--first-picture", "4000")
+    assert sorted(path.name for path in (tmp_path / "on").iterdir()) == ["base", "latents", "model", "pictures"]
+    old, new = ({name: load_file(folder / "model" / name / "diffusion_pytorch_model.safetensors") for name in ("vae", "unet")}
+                for folder in (trained, tmp_path / "on"))
+    assert all(torch.equal(old["vae"][key], new["vae"][key]) for key in old["vae"])
+    assert not all(torch.equal(old["unet"][key], new["unet"][key]) for key in old["unet"])
+    assert losses(tmp_path / "on", "base")[0] < losses(trained, "base")[0]
+    other = run(["pretrain", "--output", str(tmp_path / "on"), *NANO, "--first-picture", "4000"])
+    assert other.returncode == 2 and "initial_model" in other.stderr
+
+
+def test_the_judge_goes_on_from_one_that_is_there(trained: Path, tmp_path: Path) -> None:
+    begun = ROOT / "models" / "portrait-judge"
+    pretrain(tmp_path / "run", "--stage", "judge", "--initial-model", str(trained / "model"), "--initial-judge", str(begun), "--minutes", "0.00001")
+    state = next((tmp_path / "run" / "judge" / "checkpoints").iterdir())
+    saved = {key: value for path in state.glob("*.safetensors") for key, value in load_file(path).items()}
+    old = load_file(begun / "judge.safetensors")
+    found = [key for key in saved if key.removeprefix("master.") in old and torch.equal(saved[key], old[key.removeprefix("master.")].float())]
+    assert len(found) >= len(old)
+
+
+@pytest.mark.parametrize("words, named", [(("--initial-model", "nowhere"), "initial_model: is not a folder"),
+                                          (("--initial-judge", "nowhere", "--stage", "judge"), "initial_judge: is not a folder"),
+                                          (("--first-picture", "3"), "first_picture: begins within a person's pictures")])
+def test_what_cannot_be_begun_with_is_named(tmp_path: Path, words: tuple[str, ...], named: str) -> None:
+    done = run(["pretrain", "--output", str(tmp_path / "run"), *NANO, *words])
+    assert done.returncode == 2 and named in done.stderr, done.stderr
 
 
 def test_options_come_from_a_file_too_and_unknown_ones_are_named(tmp_path: Path) -> None:

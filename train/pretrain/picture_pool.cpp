@@ -59,7 +59,8 @@ fs::path PicturePool::shard_path(std::int64_t shard) const {
 
 void PicturePool::check_folder() {
   const fs::path path = options_.folder / "pool.json";
-  const Json expected = {{"renderer", renderer_hash()}, {"size", options_.size}, {"views", options_.views}};
+  const Json expected = {
+      {"renderer", renderer_hash()}, {"size", options_.size}, {"views", options_.views}, {"first", options_.first}};
   files_.create_directories(options_.folder);
   if (!fs::exists(path)) {
     write_file_atomically(files_, path, expected.dump(2) + "\n");
@@ -76,7 +77,7 @@ void PicturePool::check_folder() {
 }
 
 portrait::Portrait PicturePool::portrait(std::int64_t index) const {
-  const auto picture = static_cast<std::uint64_t>(index);
+  const auto picture = static_cast<std::uint64_t>(options_.first + index);
   return portrait::draw_portrait({picture / static_cast<std::uint64_t>(options_.views), picture});
 }
 

@@ -22,6 +22,7 @@ namespace sdtune::train::pretrain {
 struct PoolOptions {
   std::filesystem::path folder;
   std::int64_t size = 64;  // px
+  std::int64_t first = 0;  // number of the first picture, a multiple of `views`
   std::int64_t count = 0;  // pictures
   std::int64_t views = 4;  // pictures a person
   int threads = 1;         // that draw
@@ -42,7 +43,7 @@ class PicturePool {
   std::int64_t views() const { return options_.views; }
   std::int64_t size() const { return options_.size; }
 
-  // Who and what picture `index` shows, with its caption.
+  // Who and what picture `index` of the pool shows, with its caption.
   portrait::Portrait portrait(std::int64_t index) const;
   // [B, 3, S, S] float32 in [-1, 1] on the CPU. Waits until they are drawn; throws what drawing threw (StorageError).
   torch::Tensor pictures(const std::vector<std::int64_t>& indices);

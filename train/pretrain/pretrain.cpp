@@ -7,7 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include "model/base/byte_pair_learner.h"
 #include "model/core/device.h"
 #include "train/judge/judge_file.h"
 #include "train/judge/judge_measurement.h"
@@ -15,11 +14,11 @@
 #include "train/pretrain/base_figures.h"
 #include "train/pretrain/base_stage.h"
 #include "train/pretrain/export_base.h"
-#include "train/pretrain/initial_weights.h"
 #include "train/pretrain/judge_stage.h"
 #include "train/pretrain/latent_pool.h"
 #include "train/pretrain/picture_pool.h"
 #include "train/pretrain/prompt_curve.h"
+#include "train/pretrain/starting_weights.h"
 #include "train/pretrain/text_stage.h"
 #include "train/pretrain/vae_stage.h"
 
@@ -29,10 +28,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::int64_t kTokenizerTexts = 20000;
 constexpr std::int64_t kWarmupSteps = 300;
 constexpr std::int64_t kCurvePictures = 128;
-constexpr std::uint64_t kJudgeWeights = 3;  // stream of initial weights, after the base's three parts
 
 torch::Dtype compute_dtype(const PretrainOptions& options, torch::Device device) {
   if (options.mixed_precision == "auto") return device.is_cuda() ? torch::kBFloat16 : torch::kFloat32;
@@ -44,16 +41,14 @@ PoolOptions pool_options(const PretrainOptions& options, const BaseDesign& desig
   PoolOptions pool;
   pool.folder = fs::path(options.output) / "pictures";
   pool.size = design.picture_size;
+  pool.first = options.first_picture;
   pool.count = options.num_pictures;
+  if (pool.first % pool.views != 0) {
+    throw ConfigError("first_picture", "begins within a person's pictures (got " + std::to_string(pool.first) +
+                                           "; allowed: multiples of " + std::to_string(pool.views) + ")");
+  }
   pool.threads = static_cast<int>(options.render_threads > 0 ? options.render_threads : cores);
   return pool;
-}
-
-// The words of the captions decide the vocabulary; the same pool gives the same one.
-ClipTokenizer learn_words(const PicturePool& pool, const BaseDesign& design) {
-  std::vector<std::string> texts;
-  for (std::int64_t i = 0; i < kTokenizerTexts; ++i) texts.push_back(pool.portrait(i).caption);
-  return learn_tokenizer(texts, design.vocabulary);
 }
 
 class Pretraining {
@@ -65,7 +60,8 @@ class Pretraining {
         device_(model::parse_device(options.device, "device")),
         dtype_(compute_dtype(options, device_)),
         pool_(real_file_system(), pool_options(options, design_)),
-        bundle_(new_base(design_, learn_words(pool_, design_), static_cast<std::uint64_t>(options.seed))) {
+        bundle_(starting_base(options, design_, pool_)),
+        starting_hashes_(starting_hashes(options)) {
     limits_.stop = &stop;
     if (options.minutes) {
       const std::chrono::duration<double, std::ratio<60>> allowed(*options.minutes);
@@ -77,20 +73,28 @@ class Pretraining {
 
   PretrainResult run() {
     if (options_.stage == "figures") return measure();
-    const StageEnd vae = train_vae();
-    if (vae != StageEnd::kFinished || options_.stage == "vae") return {vae, {}};
+    if (options_.stage == "vae" || !takes_over_earlier_stages()) {
+      const StageEnd vae = train_vae();
+      if (vae != StageEnd::kFinished || options_.stage == "vae") return {vae, {}};
+    }
+    for (torch::Tensor weight : bundle_.vae->parameters()) weight.set_requires_grad(false);
     if (options_.stage == "all" || options_.stage == "judge") {
       const StageEnd judge = train_judge();
       if (judge != StageEnd::kFinished || options_.stage == "judge") return {judge, {}};
     }
-    const StageEnd text = train_text();
-    if (text != StageEnd::kFinished || options_.stage == "text") return {text, {}};
+    if (options_.stage == "text" || !takes_over_earlier_stages()) {
+      const StageEnd text = train_text();
+      if (text != StageEnd::kFinished || options_.stage == "text") return {text, {}};
+    }
     PretrainResult result = train_base();
     if (result.end == StageEnd::kFinished && options_.stage == "all") measure();
     return result;
   }
 
  private:
+  // A stage asked for by its name goes on from initial_model, whose own earlier stages are over.
+  bool takes_over_earlier_stages() const { return !options_.initial_model.empty() && options_.stage != "all"; }
+
   StagePlan plan(const std::string& name, const StageOptions& stage) const {
     StagePlan plan;
     plan.folder = fs::path(options_.output) / name;
@@ -103,10 +107,12 @@ class Pretraining {
     plan.dtype = dtype_;
     plan.identity.settings = {{"design", options_.design},
                               {"seed", std::to_string(options_.seed)},
+                              {"first_picture", std::to_string(options_.first_picture)},
                               {"num_pictures", std::to_string(options_.num_pictures)},
                               {"mixed_precision", model::dtype_name(dtype_)},
                               {name + "_batch_size", std::to_string(stage.batch_size)},
                               {name + "_learning_rate", std::to_string(stage.learning_rate)}};
+    plan.identity.settings.insert(starting_hashes_.begin(), starting_hashes_.end());
     return plan;
   }
 
@@ -115,7 +121,6 @@ class Pretraining {
     StageLoop loop(stage, plan("vae", options_.vae), observer_.on_progress);
     const StageEnd end = loop.run(limits_);
     loop.settle();
-    for (torch::Tensor weight : bundle_.vae->parameters()) weight.set_requires_grad(false);
     return end;
   }
 
@@ -127,8 +132,7 @@ class Pretraining {
 
   StageEnd train_judge() {
     const fs::path folder = fs::path(options_.output) / "judge";
-    judge::JudgeNetwork network;
-    draw_initial_weights(*network, static_cast<std::uint64_t>(options_.seed), kJudgeWeights);
+    judge::JudgeNetwork network = starting_judge(options_);
     network->to(device_);
     JudgeStage stage(pool_, network, static_cast<std::uint64_t>(options_.seed),
                      [this](const torch::Tensor& pictures) { return reconstruct(pictures); });
@@ -225,6 +229,7 @@ class Pretraining {
   torch::Dtype dtype_;
   PicturePool pool_;
   model::ModelBundle bundle_;
+  std::map<std::string, std::string> starting_hashes_;
   StageLimits limits_;
 };
 

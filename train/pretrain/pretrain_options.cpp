@@ -63,12 +63,23 @@ FieldList PretrainOptions::fields() {
                   &stage});
   list.push_back({choice("design", "Sizes of the networks; nano is for tests.", {"portrait", "nano"}), &design});
   list.push_back({std::move(time), &minutes});
+  FieldInfo model = field("initial_model",
+                          "Model to go on from in place of new weights; with --stage NAME its earlier stages are taken "
+                          "as they are.");
+  FieldInfo judge_folder = field("initial_judge", "Judge to go on from in place of new weights.");
+  model.placeholder = judge_folder.placeholder = "DIR";
+  list.push_back({std::move(model), &initial_model});
+  list.push_back({std::move(judge_folder), &initial_judge});
   list.push_back({number("seed", "Seed of weights and draws.", 0, 1e14), &seed});
   FieldInfo where = field("device", "auto, cpu, cuda or cuda:N.");
   where.placeholder = "DEVICE";
   list.push_back({std::move(where), &device});
   list.push_back(
       {choice("mixed_precision", "auto: bf16 on a GPU, float32 on a CPU.", {"auto", "no", "bf16"}), &mixed_precision});
+  list.push_back(
+      {number("first_picture", "Number of the first picture: four are of one person, other numbers show other people.",
+              0, 1e10),
+       &first_picture});
   list.push_back({number("num_pictures", "Pictures that are rendered to train on.", 64, 1e8), &num_pictures});
   list.push_back({number("render_threads", "Threads that render; 0: one a core.", 0, 1024), &render_threads});
   add_stage(list, "vae", "the autoencoder", vae);

@@ -20,10 +20,13 @@ struct PretrainOptions {
   std::string output = "runs/portrait-64";
   std::string stage = "all";  // vae, judge, text, base, figures, or all of them in this order
   std::string design = "portrait";
+  std::string initial_model;      // folder; empty: new weights
+  std::string initial_judge;      // folder; empty: new weights
   std::optional<double> minutes;  // of this call; unset: to the end
   std::int64_t seed = 0;
   std::string device = "auto";
   std::string mixed_precision = "auto";
+  std::int64_t first_picture = 0;
   std::int64_t num_pictures = 65536;
   std::int64_t render_threads = 0;  // 0: as many as there are cores
   StageOptions vae{6000, 32, 1e-3};
