@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the model card of the embedded base and of its judge from what their training left behind.
+"""Writes the model cards of the embedded base and of its judge from the records under docs/measurements/.
 
-    scripts/model_card.py RUN --machine "2 cores of ..." [--subjects FOLDER] [--tried FILE.md]
+    scripts/model_card.py                                   from what is recorded: portrait-64_{training,figures,subjects}_*.json
+    scripts/model_card.py --run RUN --machine "2 cores of ..." [--stage judge]
+                                                            first adds the stages of RUN, a folder of `sdtune pretrain`, to the record
+    scripts/model_card.py --subjects FOLDER                 first records FOLDER of scripts/eval_subjects.sh
 
-RUN is the folder of `sdtune pretrain`, after `--stage figures`. FOLDER is that of scripts/eval_subjects.sh; without it the card says
-that nobody was tuned on yet. Writes models/portrait-64/README.md and models/portrait-judge/README.md.
+`sdtune pretrain --stage figures` writes the figures; they are recorded with their command and machine by hand.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BASE, JUDGE = ROOT / "models" / "portrait-64", ROOT / "models" / "portrait-judge"
+RECORDS = ROOT / "docs" / "measurements"
+TRAINING, FIGURES = RECORDS / "portrait-64_training.json", RECORDS / "portrait-64_figures_cpu.json"
+SUBJECTS = RECORDS / "portrait-64_subjects_cpu.json"
 
 # Figure, how it is read from figures.json, bar, and floor where only CPU hours were to be had; shares.
 Row = tuple[str, float, float, float]
@@ -35,7 +40,7 @@ def stage_summary(run: Path, stage: str) -> dict[str, float]:
     for line in lines:
         seconds += (line["samples"] - before) / line["pictures_per_s"]
         before = line["samples"]
-    return {"samples": lines[-1]["samples"], "steps": lines[-1]["step"], "hours": seconds / 3600, "loss": lines[-1]["loss"]}
+    return {"steps": lines[-1]["step"], "samples": lines[-1]["samples"], "hours": round(seconds / 3600, 2)}
 
 
 def share_of(classes: dict[str, dict], names: list[str]) -> float:
@@ -76,11 +81,20 @@ def judge_table(figures: dict, judge: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
-def base_card(run: Path, figures: dict, subjects: str, machine: str, tried: str) -> str:
+def subjects_section() -> str:
+    """What the ten reserved subjects came to."""
+    if not SUBJECTS.is_file():
+        return "Not measured yet.\n"
+    record = json.loads(SUBJECTS.read_text())
+    return f"`{record['command']}`, five photos each, on {record['device']}.\n\n{record['table']}"
+
+
+def base_card(training: dict, figures: dict) -> str:
     """The card of models/portrait-64."""
-    stages = {stage: stage_summary(run, stage) for stage in ("vae", "judge", "text", "base")}
-    rows = "".join(f"| {stage} | {one['steps']:,} | {one['samples']:,} | {one['hours']:.1f} h |\n" for stage, one in stages.items())
+    rows = "".join(f"| {one['stage']} | {one['steps']:,} | {one['samples']:,} | {one['hours']:.1f} h |\n" for one in training["stages"])
     megabytes = sum(path.stat().st_size for path in BASE.rglob("*.safetensors")) / 1e6
+    commands = "\n".join(training["commands"])
+    prompts = figures["prompts"]
     return f"""# portrait-64
 
 A small Stable Diffusion of rendered people, 64 x 64 pixels, {megabytes:.0f} MB in float16: the base that sdtune carries so that
@@ -88,44 +102,43 @@ everything can be tried without a download. It draws no real person, and nobody 
 rendered by sdtune's own renderer (`sdtune render`). Made by sdtune alone; licence as the project's.
 
 ## How it was made
-`sdtune pretrain` (docs/portrait_base.md) on {machine}.
+`sdtune pretrain` (docs/portrait_base.md) on {training['machine']}.
 Seeds: training people 0 and up, validation people 2^32 and up, reserved people apart from both; a test keeps them disjoint.
 
 | stage | steps | pictures seen | time |
 |---|---|---|---|
 {rows}
 ```
-{command_of(run)}
+{commands}
 ```
 
 ## What it draws of what it is asked for
-{figures['prompts']['pictures']} captions of unseen people that leave nothing out, {figures['prompts']['steps']} steps, guidance {figures['prompts']['guidance_scale']:g}, read back by the judge.
+{prompts['pictures']} captions of unseen people that leave nothing out, {prompts['steps']} steps, guidance {prompts['guidance_scale']:g}, read back by the judge.
 Autoencoder on {figures['vae']['pictures']} unseen renders: PSNR {figures['vae']['psnr_db']:.2f} dB (bar 28, floor 26.5).
 
 {table(prompt_rows(figures))}
 ## Tuned on people it never saw
-{subjects}
+{subjects_section()}
 ## Limits
 Rendered people only, 64 pixels; small marks (moles, scars) often come out blurred. Words outside the captions' grammar mean little
 to it. Real portraits need a Stable Diffusion folder as `--base` (docs/weights.md).
-{tried}"""
+
+## What was tried
+{training['tried']}
+"""
 
 
-def command_of(run: Path) -> str:
-    """The command that made it, as the run's own options say where it kept them."""
-    path = run / "command.txt"
-    return path.read_text().strip() if path.is_file() else "sdtune pretrain --output runs/portrait-64"
-
-
-def judge_card(run: Path, figures: dict, judge: dict, machine: str) -> str:
+def judge_card(training: dict, figures: dict, judge: dict) -> str:
     """The card of models/portrait-judge."""
-    stage = stage_summary(run, "judge")
+    stages = [one for one in training["stages"] if one["stage"].startswith("judge")]
+    samples, steps = (sum(one[key] for one in stages) for key in ("samples", "steps"))
     identity, pair = judge["figures"]["by_references"], judge["figures"]["by_pair"]
     return f"""# portrait-judge
 
 Reads attributes and an identity embedding back from a 64-pixel portrait of sdtune's renderer: what `sdtune eval` and
-`train --identity-steps` measure with. A small CNN of sdtune's own, float16. Trained on {stage['samples']:,} renders ({stage['steps']:,}
-steps, {machine}), blurred, noisy and through the autoencoder of portrait-64; never on pictures that a model of ours drew.
+`train --identity-steps` measure with. A small CNN of sdtune's own, float16. Trained on {samples:,} renders ({steps:,}
+steps, as models/portrait-64/README.md tells), blurred, noisy and through the autoencoder of portrait-64; never on pictures that a model
+of ours drew.
 
 Identity, {judge['figures']['people']} unseen people of {judge['figures']['views']} views: AUC {pair['auc']:.4f} by pairs,
 {pair['accepted']:.1%} accepted where 1 % of impostors are; against the mean of {judge['figures']['references']} photos AUC
@@ -136,22 +149,48 @@ Hair under a hat, and expressions and marks of a few pixels, are hard to read; s
 """
 
 
+def record_run(run: Path, machine: str, stage: str | None) -> None:
+    """Adds the stages that the folder holds to the record; `stage` alone, where it is given, as a training that went on."""
+    training = json.loads(TRAINING.read_text())
+    named = [stage] if stage else [name for name in ("vae", "judge", "text", "base") if (run / name / "metrics.jsonl").is_file()]
+    if not stage:
+        training = {"machine": machine, "commands": [], "stages": [], "tried": training["tried"]}
+    for name in named:
+        label = f"{name}, on other people ({machine})" if stage else name
+        training["stages"].append({"stage": label, **stage_summary(run, name)})
+    training["commands"].append((run / "command.txt").read_text().strip())
+    write_record(TRAINING, training)
+
+
+def record_subjects(folder: Path, machine: str) -> None:
+    """Takes over the table of scripts/eval_subjects.sh."""
+    summary = json.loads((folder / "eval_subjects.json").read_text())
+    command = (folder / "command.txt").read_text().strip() if (folder / "command.txt").is_file() else "scripts/eval_subjects.sh"
+    write_record(SUBJECTS, {"command": command, "device": machine, "summary": summary["summary"],
+                            "table": (folder / "eval_subjects.md").read_text()})
+
+
+def write_record(path: Path, record: dict) -> None:
+    path.write_text(json.dumps(record, indent=1) + "\n")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path)
-    parser.add_argument("--machine", required=True)
+    parser.add_argument("--run", type=Path)
+    parser.add_argument("--stage", choices=["vae", "judge", "text", "base"])
+    parser.add_argument("--machine", default="")
     parser.add_argument("--subjects", type=Path)
-    parser.add_argument("--tried", type=Path)
     given = parser.parse_args()
-    figures = json.loads((given.run / "figures.json").read_text())
-    judge = json.loads((given.run / "judge" / "model" / "judge.json").read_text())
-    subjects = "Not measured yet.\n"
+    if (given.run or given.subjects) and not given.machine:
+        parser.error("--machine says where RUN or FOLDER was made")
+    if given.run:
+        record_run(given.run, given.machine, given.stage)
     if given.subjects:
-        table_file = given.subjects / "eval_subjects.md"
-        subjects = f"`scripts/eval_subjects.sh`: `sdtune train` and `sdtune eval` with their defaults, five photos each.\n\n{table_file.read_text()}"
-    tried = "\n## What was tried\n" + given.tried.read_text() if given.tried else ""
-    (BASE / "README.md").write_text(base_card(given.run, figures, subjects, given.machine, tried))
-    (JUDGE / "README.md").write_text(judge_card(given.run, figures, judge, given.machine))
+        record_subjects(given.subjects, given.machine)
+    training, figures = json.loads(TRAINING.read_text()), json.loads(FIGURES.read_text())["figures"]
+    judge = json.loads((JUDGE / "judge.json").read_text())
+    (BASE / "README.md").write_text(base_card(training, figures))
+    (JUDGE / "README.md").write_text(judge_card(training, figures, judge))
     print(shlex.join(map(str, (BASE / "README.md", JUDGE / "README.md"))))
     return 0
 
