@@ -13,7 +13,7 @@ folder=${1:-runs/best}
 program=${SDTUNE_PROGRAM:-.venv/bin/sdtune}
 base=${BASE:-portrait-64}
 read -r -a eval_flags <<< "${EVAL_FLAGS:-}"
-train_flags=(--base "$base" --max-train-steps 600 --checkpointing-steps 100 --identity-steps 50)
+train_flags=(--base "$base" --max-train-steps 1000 --checkpointing-steps 100 --identity-steps 100)
 [ -z "${JUDGE:-}" ] || { eval_flags+=(--judge "$JUDGE"); train_flags+=(--identity-judge "$JUDGE"); }
 for subject in ${SUBJECTS:-0 1 2 3 4 5 6 7 8 9}; do
   here="$folder/$subject"

@@ -5,7 +5,7 @@
 #   scripts/eval_subjects.sh [FOLDER]      default: runs/subjects
 #
 # BASE and JUDGE name folders to use instead of the installed ones, SUBJECTS other numbers ("0 1 2"), EVAL_FLAGS more flags
-# of eval (--quick), TRAIN_FLAGS more flags of train: only without them the figures are those of the defaults.
+# of eval (--quick), TRAIN_ONLY=1 leaves the evaluation to a later call, TRAIN_FLAGS more flags of train: only without them the figures are those of the defaults.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-runs/subjects}
@@ -17,10 +17,14 @@ read -r -a eval_flags <<< "${EVAL_FLAGS:-}"
 for subject in ${SUBJECTS:-0 1 2 3 4 5 6 7 8 9}; do
   here="$folder/$subject"
   [ ! -f "$here/eval/eval.json" ] || continue
-  "$program" render --subject "$subject" --views 5 --size 256 --no-captions --output "$here/photos" --overwrite
-  start=$(date +%s)
-  "$program" train --images "$here/photos" --base "$base" --output "$here/run" --overwrite "${train_flags[@]}"
-  echo $(($(date +%s) - start)) > "$here/train_seconds"
+  if [ ! -f "$here/train_seconds" ]; then
+    "$program" render --subject "$subject" --views 5 --size 256 --no-captions --output "$here/photos" --overwrite
+    start=$(date +%s)
+    "$program" train --images "$here/photos" --base "$base" --output "$here/run" --overwrite "${train_flags[@]}"
+    echo $(($(date +%s) - start)) > "$here/train_seconds"
+  fi
+  [ -z "${TRAIN_ONLY:-}" ] || continue
   "$program" eval --model "$here/run" --base "$base" --images "$here/photos" --output "$here/eval" "${eval_flags[@]}"
 done
+[ -z "${TRAIN_ONLY:-}" ] || exit 0
 python3 scripts/eval_table.py "$folder"
