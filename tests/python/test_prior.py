@@ -64,9 +64,10 @@ def test_steps_and_guidance_are_the_ones_asked_for(material: tuple[Path, Path], 
     output = tmp_path / "run"
     train(material, output, "--class-num-inference-steps", "3")
     first = class_pictures(output)
-    train(material, output, "--overwrite", "--class-num-inference-steps", "3", "--class-guidance-scale", "1")
+    train(material, output, "--overwrite", "--class-num-inference-steps", "3", "--class-guidance-scale", "1",
+          "--checkpointing-steps", "1")
     made = json.loads((output / "class_images" / "manifest.json").read_text())
-    assert made["settings"]["sampler"]["steps"] == 3 and made["settings"]["sampler"]["guidance_scale"] == 1
+    assert made["sampler"]["steps"] == 3 and made["sampler"]["guidance_scale"] == 1
     assert len(set(class_pictures(output).values()) - set(first.values())) == 4
     base, photos = material
     other = run(["train", "--base", str(base), "--images", str(photos), "--output", str(output), "--device", "cpu",

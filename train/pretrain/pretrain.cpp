@@ -59,9 +59,9 @@ class Pretraining {
         design_(BaseDesign::named(options.design)),
         device_(model::parse_device(options.device, "device")),
         dtype_(compute_dtype(options, device_)),
+        starting_hashes_(starting_hashes(options)),
         pool_(real_file_system(), pool_options(options, design_)),
-        bundle_(starting_base(options, design_, pool_)),
-        starting_hashes_(starting_hashes(options)) {
+        bundle_(starting_base(options, design_, pool_)) {
     limits_.stop = &stop;
     if (options.minutes) {
       const std::chrono::duration<double, std::ratio<60>> allowed(*options.minutes);
@@ -227,9 +227,9 @@ class Pretraining {
   BaseDesign design_;
   torch::Device device_;
   torch::Dtype dtype_;
+  std::map<std::string, std::string> starting_hashes_;
   PicturePool pool_;
   model::ModelBundle bundle_;
-  std::map<std::string, std::string> starting_hashes_;
   StageLimits limits_;
 };
 

@@ -1,6 +1,7 @@
 #include "train/pretrain/starting_weights.h"
 
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "model/base/byte_pair_learner.h"
@@ -34,7 +35,6 @@ model::ModelBundle starting_base(const PretrainOptions& options, const BaseDesig
   if (options.initial_model.empty()) {
     return new_base(design, learn_words(pool, design), static_cast<std::uint64_t>(options.seed));
   }
-  require_folder("initial_model", options.initial_model);
   model::ModelBundle bundle = model::load_bundle(options.initial_model, torch::kFloat32, torch::kCPU);
   const std::int64_t side = bundle.unet->config().sample_size * bundle.vae_factor();
   if (bundle.is_xl() || side != design.picture_size) {
@@ -46,10 +46,7 @@ model::ModelBundle starting_base(const PretrainOptions& options, const BaseDesig
 }
 
 judge::JudgeNetwork starting_judge(const PretrainOptions& options) {
-  if (!options.initial_judge.empty()) {
-    require_folder("initial_judge", options.initial_judge);
-    return judge::load_judge(options.initial_judge).network;
-  }
+  if (!options.initial_judge.empty()) return judge::load_judge(options.initial_judge).network;
   judge::JudgeNetwork network;
   draw_initial_weights(*network, static_cast<std::uint64_t>(options.seed), kJudgeWeights);
   return network;
@@ -57,8 +54,12 @@ judge::JudgeNetwork starting_judge(const PretrainOptions& options) {
 
 std::map<std::string, std::string> starting_hashes(const PretrainOptions& options) {
   std::map<std::string, std::string> hashes;
-  if (!options.initial_model.empty()) hashes["initial_model"] = hash_of_base(options.initial_model);
-  if (!options.initial_judge.empty()) hashes["initial_judge"] = hash_of_base(options.initial_judge);
+  for (const auto& [option, folder] :
+       {std::pair("initial_model", options.initial_model), std::pair("initial_judge", options.initial_judge)}) {
+    if (folder.empty()) continue;
+    require_folder(option, folder);
+    hashes[option] = hash_of_base(folder);
+  }
   return hashes;
 }
 

@@ -18,7 +18,8 @@ model::ModelBundle starting_base(const PretrainOptions& options, const BaseDesig
 // The same for the judge, with initial_judge. Throws WeightError.
 judge::JudgeNetwork starting_judge(const PretrainOptions& options);
 
-// The models begun with, by content, for a checkpoint's identity: option -> hash. Empty without any.
+// The models begun with, by content, for a checkpoint's identity: option -> hash. Empty without any. Throws ConfigError
+// for what is no folder.
 std::map<std::string, std::string> starting_hashes(const PretrainOptions& options);
 
 }  // namespace sdtune::train::pretrain
