@@ -5,7 +5,8 @@
 #
 # --wheel takes a wheel that was built elsewhere (python -m build --wheel) in place of building one, half an hour less. Where no
 # registry is reachable, scripts/docker/base.sh makes a base image.
-# buildah needs no engine and, with BUILDAH_ISOLATION=chroot (taken where runc and crun are missing), few privileges.
+# buildah needs no engine and, with BUILDAH_ISOLATION=chroot (taken where runc and crun are missing), few privileges;
+# set it where they are there but refused, as inside another container.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 base=debian:12 tag=sdtune cuda=OFF wheel=
