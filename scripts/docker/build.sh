@@ -35,14 +35,14 @@ arguments=(--file scripts/docker/Dockerfile --tag "$tag" --build-arg "BASE=$base
 cd "$context"
 if command -v docker >/dev/null && docker info >/dev/null 2>&1; then
   docker build "${arguments[@]}"
-  size=$(docker image inspect --format '{{.Size}}' "$tag")
+  size=$(docker images --format '{{.Size}}' "$tag")
 elif command -v buildah >/dev/null; then
   if [ -z "${BUILDAH_ISOLATION:-}" ] && ! command -v runc >/dev/null && ! command -v crun >/dev/null; then
     export BUILDAH_ISOLATION=chroot
   fi
   buildah build "${arguments[@]}"
-  size=$(buildah inspect --type image --format '{{.Docker.Size}}' "$tag" 2>/dev/null || echo "")
+  size=$(buildah images --format '{{.Size}}' "$tag")
 else
   die "neither a running Docker engine nor buildah is here (install one: apt-get install buildah)"
 fi
-echo "build: made $tag${size:+, $((size / 1000000)) MB}"
+echo "build: made $tag${size:+, $size}"
