@@ -5,7 +5,8 @@
 #   scripts/eval_subjects.sh [FOLDER]      default: runs/subjects
 #
 # BASE and JUDGE name folders to use instead of the installed ones, SUBJECTS other numbers ("0 1 2"), EVAL_FLAGS more flags
-# of eval (--quick), TRAIN_ONLY=1 leaves the evaluation to a later call, TRAIN_FLAGS more flags of train: only without them the figures are those of the defaults.
+# of eval (--quick), TRAIN_ONLY=1 leaves the evaluation to a later call, TRAIN_FLAGS more flags of train: only without them the
+# figures are those of the defaults.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-runs/subjects}

@@ -72,8 +72,10 @@ def test_a_folder_of_another_run_is_refused(trained: Path, change: tuple[str, st
 
 
 def test_training_goes_on_from_a_model_that_is_there(trained: Path, tmp_path: Path) -> None:
-    """Its autoencoder is taken over, its words and weights begun with, on people that it did not see."""
-    pretrain(tmp_path / "on", "--initial-model", str(trained / "model"), "--first-picture", "4000")
+    """Its autoencoder is taken over, its words and weights begun with, on people that it did not see, watched by a judge that is there."""
+    begun = ("--initial-model", str(trained / "model"), "--initial-judge", str(ROOT / "models" / "portrait-judge"))
+    pretrain(tmp_path / "on", *begun, "--first-picture", "4000")
+    assert len((tmp_path / "on" / "base" / "curve.jsonl").read_text().splitlines()) == 1
     assert sorted(path.name for path in (tmp_path / "on").iterdir()) == ["base", "latents", "model", "pictures"]
     old, new = ({name: load_file(folder / "model" / name / "diffusion_pytorch_model.safetensors") for name in ("vae", "unet")}
                 for folder in (trained, tmp_path / "on"))

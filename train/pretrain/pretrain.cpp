@@ -207,10 +207,12 @@ class Pretraining {
     return {StageEnd::kFinished, folder / "model"};
   }
 
-  // Without one the base is trained all the same, only not watched.
+  // The one that was trained here, else the one begun with. Without one the base is trained all the same, only not
+  // watched.
   std::optional<judge::Judge> find_judge() const {
     const fs::path folder = fs::path(options_.output) / "judge" / "model";
     if (fs::exists(folder / "judge.json")) return judge::Judge::load(folder, device_);
+    if (!options_.initial_judge.empty()) return judge::Judge::load(options_.initial_judge, device_);
     if (observer_.on_line) observer_.on_line("no judge in " + folder.string() + ": no curve of prompt accuracy");
     return std::nullopt;
   }

@@ -4,20 +4,13 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "tests/support/small_unet.h"
+
 namespace sdtune::model {
 namespace {
 
 UNetConfig small_xl() {
-  UNetConfig config;
-  config.block_out_channels = {32, 64};
-  config.down_block_types = {"CrossAttnDownBlock2D", "DownBlock2D"};
-  config.up_block_types = {"UpBlock2D", "CrossAttnUpBlock2D"};
-  config.only_cross_attention = {false, false};
-  config.layers_per_block = {1, 1};
-  config.cross_attention_dim = {16, 16};
-  config.transformer_layers_per_block = {{1}, {1}};
-  config.num_attention_heads = {4, 4};
-  config.norm_num_groups = 8;
+  UNetConfig config = test::small_unet();
   config.text_time = true;
   config.addition_time_embed_dim = 8;
   config.projection_class_embeddings_input_dim = 6 * 8 + 16;

@@ -7,26 +7,13 @@
 #include <algorithm>
 
 #include "model/nn/initial_values.h"
+#include "tests/support/small_unet.h"
 
 namespace sdtune::model {
 namespace {
 
-UNetConfig small() {
-  UNetConfig config;
-  config.block_out_channels = {32, 64};
-  config.down_block_types = {"CrossAttnDownBlock2D", "DownBlock2D"};
-  config.up_block_types = {"UpBlock2D", "CrossAttnUpBlock2D"};
-  config.only_cross_attention = {false, false};
-  config.layers_per_block = {1, 1};
-  config.cross_attention_dim = {16, 16};
-  config.transformer_layers_per_block = {{1}, {1}};
-  config.num_attention_heads = {4, 4};
-  config.norm_num_groups = 8;
-  return config;
-}
-
 TEST(UNet, ParametersHaveDiffusersNames) {
-  const auto parameters = UNet2DConditionModel(small())->named_parameters();
+  const auto parameters = UNet2DConditionModel(test::small_unet())->named_parameters();
   for (const char* name :
        {"conv_in.weight", "time_embedding.linear_1.weight", "time_embedding.linear_2.bias",
         "down_blocks.0.resnets.0.norm1.weight", "down_blocks.0.resnets.0.time_emb_proj.weight",
@@ -61,7 +48,7 @@ TEST(UNet, HasTheRealModelsNumberOfParameters) {
 }
 
 TEST(UNet, RefusesWrongShapesByName) {
-  UNet2DConditionModel unet(small());
+  UNet2DConditionModel unet(test::small_unet());
   const torch::Tensor time = torch::tensor({1}), context = torch::zeros({1, 77, 16});
   const auto message = [&](const torch::Tensor& sample, const torch::Tensor& text) -> std::string {
     try {
@@ -78,7 +65,7 @@ TEST(UNet, RefusesWrongShapesByName) {
 
 TEST(UNet, TakesATimestepAsNumberOrOneEach) {
   torch::manual_seed(0);
-  UNet2DConditionModel unet(small());
+  UNet2DConditionModel unet(test::small_unet());
   const torch::NoGradGuard no_grad;
   const torch::Tensor sample = torch::randn({2, 4, 8, 8}), context = torch::randn({2, 77, 16});
   const torch::Tensor one = unet(sample, torch::tensor(7), context);
@@ -88,7 +75,7 @@ TEST(UNet, TakesATimestepAsNumberOrOneEach) {
 
 TEST(UNet, ACacheKeepsWhatTheTextGivesAndChangesNothing) {
   torch::manual_seed(0);
-  UNet2DConditionModel unet(small());
+  UNet2DConditionModel unet(test::small_unet());
   const torch::NoGradGuard no_grad;
   const torch::Tensor sample = torch::randn({2, 4, 8, 8}), context = torch::randn({2, 77, 16});
   ContextCache cache;
