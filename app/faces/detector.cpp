@@ -4,6 +4,7 @@
 #include <opencv2/imgproc.hpp>
 #include <opencv2/objdetect.hpp>
 #include <stdexcept>
+#include <utility>
 
 namespace sdtune::faces {
 
@@ -30,7 +31,7 @@ class CascadeDetector : public Detector {
     std::vector<double> weights;
     cascade_.detectMultiScale(grey, boxes, levels, weights, kScaleStep, kNeighbours, 0, {smallest, smallest}, {}, true);
     std::vector<Face> faces;
-    for (std::size_t i = 0; i < boxes.size(); ++i) faces.push_back({cv::Rect2f(boxes[i]), weights[i]});
+    for (std::size_t i = 0; i < boxes.size(); ++i) faces.push_back({cv::Rect2f(boxes[i]), weights[i], {}});
     largest_first(faces);
     return faces;
   }
@@ -46,7 +47,10 @@ class CascadeDetector : public Detector {
 
 class YunetDetector : public Detector {
  public:
-  explicit YunetDetector(const std::string& file) : network_(cv::FaceDetectorYN::create(file, "", {320, 320})) {}
+  explicit YunetDetector(const std::string& file)
+      : network_(cv::FaceDetectorYN::create(file, "", {kTriedSide, kTriedSide})) {
+    find(cv::Mat::zeros(kTriedSide, kTriedSide, CV_8UC3));  // a network with other outputs fails here, not in a photo
+  }
 
   std::vector<Face> find(const cv::Mat& rgb) override {
     cv::Mat bgr, rows;
@@ -56,13 +60,17 @@ class YunetDetector : public Detector {
     std::vector<Face> faces;
     for (int i = 0; i < rows.rows; ++i) {
       const float* row = rows.ptr<float>(i);
-      faces.push_back({{row[0], row[1], row[2], row[3]}, row[14]});
+      Face face{{row[0], row[1], row[2], row[3]}, row[14], {}};
+      for (int point = 0; point < 5; ++point) face.landmarks.emplace_back(row[4 + 2 * point], row[5 + 2 * point]);
+      faces.push_back(std::move(face));
     }
     largest_first(faces);
     return faces;
   }
 
  private:
+  static constexpr int kTriedSide = 256;  // px
+
   cv::Ptr<cv::FaceDetectorYN> network_;
 };
 

@@ -12,6 +12,8 @@ namespace sdtune::faces {
 struct Face {
   cv::Rect2f box;    // px of the picture given
   double score = 0;  // the larger, the surer; comparable only within one model
+  // Eyes, tip of the nose, corners of the mouth, the picture's left first; px. Cascades find none: empty.
+  std::vector<cv::Point2f> landmarks = {};
 };
 
 class Detector {

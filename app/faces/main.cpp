@@ -1,18 +1,21 @@
-// sdtune-faces MODEL...: finds faces in the pictures that come in on standard input. Of several models the first that
-// finds a face decides.
+// sdtune-faces [--recognizer NETWORK] MODEL...: finds faces in the pictures that come in on standard input. Of several
+// models the first that finds a face decides.
 //
 // A picture is a line {"width": W, "height": H} and then W * H * 3 bytes of RGB. The answer is a line
-// {"faces": [{"left", "top", "width", "height", "score"}, ...]} (px, the largest first), and the first line of all is
+// {"faces": [{"left", "top", "width", "height", "score"}, ...]} (px, the largest first), with a recognizer also
+// "embedding", the largest face as a vector of length 1, where there is a face. The first line of all is
 // {"ready": true} or {"error": "..."}. Ends with its input.
 #include <cstdint>
 #include <exception>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/faces/detector.h"
+#include "app/faces/recognizer.h"
 
 namespace {
 
@@ -37,17 +40,39 @@ Json describe(const std::vector<sdtune::faces::Face>& faces) {
   return {{"faces", std::move(list)}};
 }
 
-using Detectors = std::vector<std::unique_ptr<sdtune::faces::Detector>>;
+struct Models {
+  std::vector<std::unique_ptr<sdtune::faces::Detector>> detectors;
+  std::optional<sdtune::faces::Recognizer> recognizer;
+};
 
-std::vector<sdtune::faces::Face> find(const Detectors& detectors, const cv::Mat& rgb) {
-  for (const auto& detector : detectors) {
+Models load(const std::vector<std::string>& words) {
+  Models models;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--recognizer" && i + 1 < words.size()) {
+      models.recognizer.emplace(words[++i]);
+    } else {
+      models.detectors.push_back(sdtune::faces::make_detector(words[i]));
+    }
+  }
+  return models;
+}
+
+std::vector<sdtune::faces::Face> find(const Models& models, const cv::Mat& rgb) {
+  for (const auto& detector : models.detectors) {
     std::vector<sdtune::faces::Face> faces = detector->find(rgb);
     if (!faces.empty()) return faces;
   }
   return {};
 }
 
-int serve(const Detectors& detectors) {
+Json answer(Models& models, const cv::Mat& rgb) {
+  const std::vector<sdtune::faces::Face> faces = find(models, rgb);
+  Json json = describe(faces);
+  if (models.recognizer && !faces.empty()) json["embedding"] = models.recognizer->embed(rgb, faces.front());
+  return json;
+}
+
+int serve(Models& models) {
   std::string line;
   std::vector<std::uint8_t> pixels;
   while (std::getline(std::cin, line)) {
@@ -58,7 +83,7 @@ int serve(const Detectors& detectors) {
     std::cin.read(reinterpret_cast<char*>(pixels.data()), static_cast<std::streamsize>(pixels.size()));
     if (!std::cin) return fail("the input ends inside a picture");
     const cv::Mat rgb(static_cast<int>(height), static_cast<int>(width), CV_8UC3, pixels.data());
-    std::cout << describe(find(detectors, rgb)).dump() << std::endl;
+    std::cout << answer(models, rgb).dump() << std::endl;
   }
   return 0;
 }
@@ -66,13 +91,12 @@ int serve(const Detectors& detectors) {
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-  if (argument_count < 2) return fail("usage: sdtune-faces MODEL...");
+  if (argument_count < 2) return fail("usage: sdtune-faces [--recognizer NETWORK] MODEL...");
   try {
     cv::setNumThreads(1);  // sdtune decodes on the other cores meanwhile
-    Detectors detectors;
-    for (int i = 1; i < argument_count; ++i) detectors.push_back(sdtune::faces::make_detector(arguments[i]));
+    Models models = load({arguments + 1, arguments + argument_count});
     std::cout << Json{{"ready", true}}.dump() << std::endl;
-    return serve(detectors);
+    return serve(models);
   } catch (const std::exception& error) {
     return fail(error.what());
   }

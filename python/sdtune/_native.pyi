@@ -530,6 +530,7 @@ class TrainConfig:
     num_identity_images: int
     identity_inference_steps: int
     identity_judge: str
+    identity_model: str
     keep_best: bool
     early_stop_patience: int | None
     peer_timeout: float

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import face_networks
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageEnhance, ImageFilter
@@ -57,6 +58,34 @@ def test_rendered_people_raise_no_alarm(tmp_path: Path) -> None:
         assert run(["render", "--subject", str(subject), "--views", "6", "--size", "128", "--output",
                     str(folder)]).returncode == 0
         assert doctor(folder)["warnings"] == []
+
+
+@pytest.mark.parametrize(("subject", "stranger"), [(11, 12), (0, 5), (7, 2)])
+def test_a_render_of_somebody_else_is_named_and_nothing_else(subject: int, stranger: int, tmp_path: Path) -> None:
+    for number, views in ((subject, 5), (stranger, 1)):
+        assert run(["render", "--subject", str(number), "--views", str(views), "--size", "128", "--no-captions", "--output",
+                    str(tmp_path / str(number))]).returncode == 0
+    (odd,) = (tmp_path / str(stranger)).glob("*.png")
+    odd.rename(tmp_path / str(subject) / "odd.png")
+    assert said_of(doctor(tmp_path / str(subject))) == {"odd.png": ["shows somebody else than the other photos"]}
+
+
+def test_a_photo_of_somebody_else_is_named_by_a_face_recognition_network(tmp_path: Path) -> None:
+    """Photos of a camera: pictures that differ little, and one that differs much. The networks are made by hand."""
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    draw = np.random.default_rng(0)
+    for i in range(5):
+        noise = draw.normal(0, 60, (face_networks.SIDE, face_networks.SIDE, 3))
+        Image.fromarray((face_networks.smooth_picture(1 if i < 4 else 2) + noise).clip(0, 255).astype(np.uint8)).save(photos / f"{i}.png")
+    options = ["--face-model", face_networks.detector(tmp_path / "yunet.onnx"),
+               "--identity-model", face_networks.recognizer(tmp_path / "network.onnx")]
+    strangers = [name for name, said in said_of(doctor(photos, *options)).items()
+                 if "shows somebody else than the other photos" in said]
+    assert strangers == ["4.png"]
+    assert not any("somebody else" in what for said in said_of(doctor(photos, *options[:2])).values() for what in said)
+    ended = run(["doctor", "--images", str(photos), "--identity-model", "nowhere.onnx"])
+    assert ended.returncode == 2 and "identity_model: is no face recognition network (got nowhere.onnx" in ended.stderr
 
 
 def plant(folder: Path) -> Path:

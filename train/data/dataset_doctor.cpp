@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "train/data/face_finder.h"
+#include "train/data/strangers.h"
 
 namespace sdtune::train {
 
@@ -23,7 +24,7 @@ class Doctor {
  public:
   Doctor(const std::vector<Photo>& photos, const CropRule& rule) : photos_(photos), rule_(rule) {}
 
-  Diagnosis diagnose(bool crops_faces, const std::string& trouble) {
+  Diagnosis diagnose(bool crops_faces, const std::string& trouble, std::optional<double> same_from) {
     find_duplicates();
     has_faces_ = std::any_of(photos_.begin(), photos_.end(),
                              [](const Photo& photo) { return photo.face || (photo.exam && photo.exam->is_rendered); });
@@ -35,6 +36,7 @@ class Doctor {
       check_crop(photo, crops_faces);
     }
     find_grey_one();
+    find_strangers(same_from);
     note_turned();
     note_faces(trouble);
     return std::move(result_);
@@ -108,6 +110,13 @@ class Doctor {
          "say it in its caption (\"a black and white photo of ...\"), or leave it out");
   }
 
+  void find_strangers(std::optional<double> same_from) {
+    for (const std::size_t i : strangers(photos_, same_from)) {
+      warn(photos_[i], "shows somebody else than the other photos",
+           "leave it out, or make it a subject of its own (concepts)");
+    }
+  }
+
   void note_turned() {
     std::string names;
     for (const Photo& photo : photos_) {
@@ -138,9 +147,9 @@ class Doctor {
 
 }  // namespace
 
-Diagnosis diagnose(const std::vector<Photo>& photos, const CropRule& rule, bool crops_faces,
-                   const std::string& trouble) {
-  return Doctor(photos, rule).diagnose(crops_faces, trouble);
+Diagnosis diagnose(const std::vector<Photo>& photos, const CropRule& rule, bool crops_faces, const std::string& trouble,
+                   std::optional<double> same_from) {
+  return Doctor(photos, rule).diagnose(crops_faces, trouble, same_from);
 }
 
 std::optional<model::ImageBox> face_to_show(const Photo& photo, const CropRule& rule) {

@@ -17,11 +17,11 @@ struct Diagnosis {
 };
 
 // Examined photos (PhotoExaminer) cut by `rule`. Finds near-duplicates, blur, photos that must be enlarged, no face,
-// more than one face, a head that the crop cuts, and the one grey photo among coloured ones. Faces are not missed in
-// pictures that sdtune rendered, nor where no photo has one. `trouble`: why faces were not looked for
-// (PhotoExaminer::trouble).
-Diagnosis diagnose(const std::vector<Photo>& photos, const CropRule& rule, bool crops_faces,
-                   const std::string& trouble);
+// more than one face, a head that the crop cuts, the one grey photo among coloured ones, and photos of somebody else
+// (strangers.h, with `same_from` as there) where examinations say who they show. Faces are not missed in pictures that
+// sdtune rendered, nor where no photo has one. `trouble`: why faces were not looked for (PhotoExaminer::trouble).
+Diagnosis diagnose(const std::vector<Photo>& photos, const CropRule& rule, bool crops_faces, const std::string& trouble,
+                   std::optional<double> same_from = std::nullopt);
 
 // What a photo's crop is to show: its head, or where that is larger than the crop its face; unset without a face.
 std::optional<model::ImageBox> face_to_show(const Photo& photo, const CropRule& rule);

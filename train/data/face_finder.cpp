@@ -14,6 +14,7 @@
 #include "model/base/error.h"
 #include "model/base/json.h"
 #include "model/base/share_folder.h"
+#include "model/image/resample.h"
 
 namespace sdtune::train {
 
@@ -25,7 +26,10 @@ constexpr const char* kProgram = "sdtune-faces";
 // In this order: the first has almost no false faces, the second finds more.
 constexpr const char* kCascades[] = {"haarcascade_frontalface_alt.xml", "haarcascade_frontalface_alt2.xml"};
 constexpr const char* kDebianFolder = "/usr/share/opencv4/haarcascades";
-constexpr timeval kPatience = {60, 0};  // s, for one picture
+// px: detectors want faces of 40 px, and their time grows with the area.
+constexpr std::int64_t kSmallestSearched = 256;  // the shorter side
+constexpr std::int64_t kLargestSearched = 400;   // the longer side, unless the shorter one would be too short
+constexpr timeval kPatience = {60, 0};           // s, for one picture
 
 [[noreturn]] void fail(const std::string& why) {
   throw DataError(kProgram, why);
@@ -71,10 +75,42 @@ model::ImageBox head_around(const model::ImageBox& face, std::int64_t width, std
   return {left, top, right - left, bottom - top};
 }
 
-FaceFinder::FaceFinder(const std::vector<fs::path>& models) {
+void check_recognizer(const fs::path& identity_model, const std::string& face_model) {
+  std::error_code status;
+  if (!fs::is_regular_file(identity_model, status) || identity_model.extension() != ".onnx") {
+    throw ConfigError("identity_model",
+                      "is no face recognition network (got " + identity_model.string() + "; allowed: an .onnx file)");
+  }
+  try {
+    FaceFinder(face_models(face_model), identity_model);
+  } catch (const DataError& error) {
+    throw ConfigError("identity_model", error.problems().front().what, error.problems().front().hint);
+  }
+}
+
+Image searched_picture(const Image& picture) {
+  const std::int64_t shorter = std::min(picture.width, picture.height);
+  const std::int64_t longer = std::max(picture.width, picture.height);
+  if (shorter < kSmallestSearched) {
+    const std::int64_t times = (kSmallestSearched + shorter - 1) / shorter;
+    return model::resized(picture, times * picture.width, times * picture.height, model::Filter::kBicubic);
+  }
+  const std::int64_t side = std::max(kLargestSearched, longer * kSmallestSearched / shorter);
+  if (longer <= side) return picture;
+  return model::resized(picture, picture.width * side / longer, picture.height * side / longer,
+                        model::Filter::kBilinear);
+}
+
+FaceFinder::FaceFinder(const std::vector<fs::path>& models, const fs::path& recognizer) {
   const fs::path program = find_companion_program(kProgram);
   if (program.empty()) fail("is not installed beside sdtune: this build has no face detection");
-  start(program.string(), models);
+  std::vector<std::string> words = {program.string()};
+  if (!recognizer.empty()) {
+    words.emplace_back("--recognizer");
+    words.push_back(recognizer.string());
+  }
+  for (const fs::path& model : models) words.push_back(model.string());
+  start(words);
   try {
     expect_ready();
   } catch (const DataError&) {
@@ -87,19 +123,17 @@ FaceFinder::~FaceFinder() {
   stop();
 }
 
-void FaceFinder::start(const std::string& program, const std::vector<fs::path>& models) {
+void FaceFinder::start(const std::vector<std::string>& words) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail(std::strerror(errno));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  std::vector<std::string> words = {program};
-  for (const fs::path& model : models) words.push_back(model.string());
   std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  const int status = posix_spawn(&process_, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  const int status = posix_spawn(&process_, words.front().c_str(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   socket_ = ends[0];
@@ -151,18 +185,20 @@ std::string FaceFinder::read_line() {
   }
 }
 
-std::vector<model::ImageBox> FaceFinder::find(const Image& picture) {
+FaceLook FaceFinder::look(const Image& picture) {
   const std::lock_guard lock(mutex_);
   const std::string header = Json{{"width", picture.width}, {"height", picture.height}}.dump() + "\n";
   send(header.data(), header.size());
   send(picture.rgb.data(), picture.rgb.size());
   const Json answer = Json::parse(read_line(), nullptr, /*allow_exceptions=*/false);
+  if (answer.is_object() && answer.contains("error")) fail(answer["error"].get<std::string>());
   if (!answer.is_object() || !answer.contains("faces")) fail("gave an answer that is none");
-  std::vector<model::ImageBox> faces;
+  FaceLook look;
   for (const Json& face : answer["faces"]) {
-    faces.push_back({face.at("left"), face.at("top"), face.at("width"), face.at("height")});
+    look.faces.push_back({face.at("left"), face.at("top"), face.at("width"), face.at("height")});
   }
-  return faces;
+  if (answer.contains("embedding")) look.identity = answer["embedding"].get<std::vector<float>>();
+  return look;
 }
 
 }  // namespace sdtune::train

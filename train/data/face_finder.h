@@ -1,4 +1,5 @@
-// Where faces are, as the program sdtune-faces sees them: OpenCV's detectors cannot live in a process with LibTorch.
+// Where faces are, and whose, as the program sdtune-faces sees it: OpenCV's detectors cannot live in a process with
+// LibTorch.
 #pragma once
 
 #include <sys/types.h>
@@ -14,21 +15,26 @@
 
 namespace sdtune::train {
 
+struct FaceLook {
+  std::vector<model::ImageBox> faces;  // px of the picture, the largest first
+  std::vector<float> identity;         // the largest as the recognition network sees it, of length 1; empty without
+};
+
 // The started program. Calls may come from several threads; they are answered one after the other.
 class FaceFinder {
  public:
-  // Starts it with these models (face_models()), of which the first that finds a face decides. Throws DataError when
-  // the program or a model is missing or cannot be used.
-  explicit FaceFinder(const std::vector<std::filesystem::path>& models);
+  // Starts it with these models (face_models()), of which the first that finds a face decides, and with a face
+  // recognition network (.onnx), or none. Throws DataError when the program or a model is missing or cannot be used.
+  explicit FaceFinder(const std::vector<std::filesystem::path>& models, const std::filesystem::path& recognizer = {});
   ~FaceFinder();
   FaceFinder(const FaceFinder&) = delete;
   FaceFinder& operator=(const FaceFinder&) = delete;
 
-  // The faces of a picture in its pixels, the largest first. Throws DataError when the program has died.
-  std::vector<model::ImageBox> find(const Image& picture);
+  // Throws DataError when the program has died.
+  FaceLook look(const Image& picture);
 
  private:
-  void start(const std::string& program, const std::vector<std::filesystem::path>& models);
+  void start(const std::vector<std::string>& words);
   void stop();
   void send(const void* bytes, std::size_t count);
   std::string read_line();
@@ -43,6 +49,14 @@ class FaceFinder {
 // The model files: the one the user names, else the cascades that came with sdtune or with Debian's opencv-data. Throws
 // ConfigError for a file that is not there or is neither .xml nor .onnx, DataError where no cascade is installed.
 std::vector<std::filesystem::path> face_models(const std::string& face_model);
+
+// Starts sdtune-faces with that network once. Throws ConfigError naming identity_model for a file that is none, or that
+// cannot be used.
+void check_recognizer(const std::filesystem::path& identity_model, const std::string& face_model);
+
+// A picture at a size that faces are looked for at: a small one enlarged by a whole number, so that a face in it is
+// large enough to be found, and a large one made smaller.
+Image searched_picture(const Image& picture);
 
 // The head around a face: detectors frame brows to chin. Reaches up by 0.6 of the face's height, down by 0.25 and to
 // each side by 0.35 of its width; within a picture of that size, px.

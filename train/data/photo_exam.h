@@ -16,8 +16,9 @@ namespace sdtune::train {
 class PhotoExaminer {
  public:
   // With sdtune-faces where it can be started. `face_model` as face_models() takes it: throws ConfigError for a bad
-  // one.
-  explicit PhotoExaminer(const std::string& face_model);
+  // one. `recognizer`: a face recognition network, which fills photo.exam's identity, too; throws DataError where it
+  // cannot be used.
+  explicit PhotoExaminer(const std::string& face_model, const std::filesystem::path& recognizer = {});
 
   // Fills photo.exam, and photo.face unless metadata.jsonl gave one. `preview` is the photo with a longer side of about
   // kPreviewSide px.
@@ -31,6 +32,7 @@ class PhotoExaminer {
 
   mutable std::mutex mutex_;
   std::vector<std::filesystem::path> models_;
+  std::filesystem::path recognizer_;
   std::vector<std::unique_ptr<FaceFinder>> idle_;  // a process each; as many are started as threads ask at once
   std::string trouble_;
 };

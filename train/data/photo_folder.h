@@ -22,6 +22,7 @@ struct PhotoExam {
   bool is_rendered = false;            // drawn by sdtune itself: detectors of camera faces do not fit it
   bool searched = false;               // for faces
   std::vector<model::ImageBox> faces;  // px of the photo, the largest first
+  std::vector<float> identity = {};    // who it shows, of length 1; empty where nobody can say
 };
 
 struct Photo {

@@ -5,18 +5,19 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "train/evaluate/eval_prompts.h"
-#include "train/judge/judge.h"
+#include "train/evaluate/probe_reader.h"
 
 namespace sdtune::train::evaluate {
 
 struct ProbeSubject {
-  std::string words;         // "sks person"
-  std::string class_prompt;  // "a photo of a person"
-  torch::Tensor references;  // [R, 3, 64, 64] in [-1, 1]: the photos, R >= 1
+  std::string words;                      // "sks person"
+  std::string class_prompt;               // "a photo of a person"
+  std::vector<torch::Tensor> references;  // the photos as the reader takes them, at least one
 };
 
 struct ProbePlan {
@@ -25,17 +26,12 @@ struct ProbePlan {
   std::uint64_t seed = 0;              // of the first picture of each
 };
 
-struct ProbePicture {
-  std::string prompt;
-  std::uint64_t seed = 0;
-};
-
 // Means over the subjects.
 struct ProbeScores {
   double identity = 0;         // likeness to the photos: 0 like other people, 1 like another of the photos
-  double accepted = 0;         // share of the subject's pictures at the judge's threshold for 1 % impostors
-  double prompt_fidelity = 0;  // share of what the prompts ask that the judge reads back
-  double leak = 0;             // share of the class pictures that are accepted as the subject
+  double accepted = 0;         // share of the subject's pictures taken for the subject
+  double prompt_fidelity = 0;  // share of what the prompts ask that the reader reads back
+  double leak = 0;             // share of the class pictures that are taken for the subject
 
   // What steps are compared by. More likeness than the photos have to each other is no gain: it is a copy.
   double total() const;
@@ -43,13 +39,16 @@ struct ProbeScores {
 
 class IdentityProbe {
  public:
-  // Throws WeightError where the judge takes other people for a subject as much as the subject's own photos.
-  IdentityProbe(judge::Judge judge, const std::vector<ProbeSubject>& subjects, const ProbePlan& plan);
+  // Throws WeightError where the reader takes other people for a subject as much as the subject's own photos, and what
+  // the reader throws.
+  IdentityProbe(std::unique_ptr<ProbeReader> reader, const std::vector<ProbeSubject>& subjects, const ProbePlan& plan);
 
   // What a look must draw, the same at every look: subject by subject, its pictures before those of its class.
   const std::vector<ProbePicture>& pictures() const { return pictures_; }
 
-  // drawn [pictures().size(), 3, 64, 64] in [-1, 1], in that order.
+  // drawn [pictures().size(), 3, H, W] in [-1, 1], in that order, of a size that the reader takes. A picture is taken
+  // for the subject from the reader's threshold on, or, where it has none, from halfway between other people and the
+  // photos among themselves.
   ProbeScores score(const torch::Tensor& drawn);
 
  private:
@@ -57,15 +56,19 @@ class IdentityProbe {
     torch::Tensor mean_embedding;  // of the photos
     double other = 0;              // mean likeness of other people to it
     double self = 0;               // mean likeness of a photo to the others
+    double threshold = 0;          // from which likeness on a picture shows the subject
   };
 
   static void ask_for(const ProbeSubject& subject, const ProbePlan& plan, std::vector<ProbePicture>& pictures);
-  Anchored anchor(const ProbeSubject& subject, const torch::Tensor& others);
+  Anchored anchor(const ProbeSubject& subject);
 
-  judge::Judge judge_;
+  std::unique_ptr<ProbeReader> reader_;
   ProbePlan plan_;
   std::vector<ProbePicture> pictures_;
   std::vector<Anchored> subjects_;
 };
+
+// "a person" of "a photo of a person": what follows the first " of ", or all of it.
+std::string class_words_of(const std::string& class_prompt);
 
 }  // namespace sdtune::train::evaluate

@@ -8,11 +8,11 @@
 namespace sdtune::train::evaluate {
 namespace {
 
-// [B, 3, H, W] in [0, 1] to [B, 3, 64, 64] in [-1, 1].
-torch::Tensor for_judge(const torch::Tensor& pictures) {
+// [B, 3, H, W] in [0, 1] to [B, 3, side, side] in [-1, 1].
+torch::Tensor at_side(const torch::Tensor& pictures, std::int64_t side) {
   torch::Tensor x = pictures.to(torch::kFloat32);
-  if (x.size(2) != judge::kJudgeSize || x.size(3) != judge::kJudgeSize) {
-    x = at::_upsample_bilinear2d_aa(x, {judge::kJudgeSize, judge::kJudgeSize}, /*align_corners=*/false);
+  if (side != kOwnSide && (x.size(2) != side || x.size(3) != side)) {
+    x = at::_upsample_bilinear2d_aa(x, {side, side}, /*align_corners=*/false);
   }
   return x.clamp(0.0, 1.0) * 2.0 - 1.0;
 }
@@ -30,7 +30,7 @@ DrawPictures pictures_of(model::ModelBundle& bundle, const DrawingOptions& optio
     request.guidance_scale = options.guidance_scale;
     request.stop = options.stop;
     const torch::Tensor latents = model::draw_latents(bundle, *scheduler, request);
-    return latents.defined() ? for_judge(model::decode_latents(bundle, latents)) : torch::Tensor();
+    return latents.defined() ? at_side(model::decode_latents(bundle, latents), options.side) : torch::Tensor();
   };
 }
 

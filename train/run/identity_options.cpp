@@ -20,13 +20,18 @@ FieldInfo count_field(std::string name, std::string help, double max) {
 }  // namespace
 
 FieldList IdentityOptions::fields() {
-  FieldInfo every = count_field("identity_steps",
-                                "Optimizer steps between two looks at likeness, prompt fidelity and leak, into "
-                                "identity.jsonl; none: nobody looks. Needs a base of rendered people.",
-                                1e7);
+  FieldInfo every =
+      count_field("identity_steps",
+                  "Optimizer steps between two looks at likeness, prompt fidelity and leak, into "
+                  "identity.jsonl; none: nobody looks. Needs a base of rendered people, or identity_model.",
+                  1e7);
   every.unit = "steps";
   FieldInfo judge = field("identity_judge", "Folder of the judge that looks; empty: the installed one.");
   judge.placeholder = "DIR";
+  FieldInfo network = field("identity_model",
+                            "Face recognition network that looks instead of the judge, for any base and any photos: an "
+                            "ArcFace or SFace .onnx file.");
+  network.placeholder = "FILE";
   FieldInfo inference = count_field("identity_inference_steps", "Sampling steps of a picture of a look.", 1000);
   inference.unit = "steps";
   FieldInfo patience = count_field("early_stop_patience",
@@ -44,6 +49,7 @@ FieldList IdentityOptions::fields() {
        &num_identity_images});
   list.push_back({std::move(inference), &identity_inference_steps});
   list.push_back({std::move(judge), &identity_judge});
+  list.push_back({std::move(network), &identity_model});
   list.push_back(
       {field("keep_best", "Make model/ of the weights that the looks found best, not of the last ones."), &keep_best});
   list.push_back({std::move(patience), &early_stop_patience});

@@ -6,14 +6,8 @@
 #include <utility>
 
 #include "model/base/json.h"
-#include "model/base/sha256.h"
-#include "model/base/share_folder.h"
-#include "model/image/crop.h"
-#include "model/image/image_read.h"
-#include "train/data/concept_options.h"
-#include "train/data/picture_tensor.h"
-#include "train/data/trigger.h"
 #include "train/evaluate/model_pictures.h"
+#include "train/run/identity_reader.h"
 #include "train/run/stop_request.h"
 
 namespace sdtune::train {
@@ -22,23 +16,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::int64_t kBatch = 8;  // pictures drawn at once
 // Apart from the seeds of validation pictures and of what people draw afterwards.
 constexpr std::uint64_t kFirstSeed = 1'000'000;
-
-// Everything besides the weights that a score depends on.
-std::string exam_of(const Run& run) {
-  const IdentityOptions& options = run.config.identity;
-  Json exam = {{"settings", run.identity.settings},
-               {"images", run.identity.images},
-               {"base", run.identity.base_hash},
-               {"pictures", options.num_identity_images},
-               {"steps", options.identity_inference_steps}};
-  for (const char* file : {"judge.json", "judge.safetensors"}) {
-    exam[file] = sha256_of_file(identity_judge_folder(options) / file);
-  }
-  return sha256_hex(exam.dump()).substr(0, 16);
-}
 
 evaluate::ProbePlan plan_of(const IdentityOptions& options) {
   return {options.num_identity_images, options.num_class_images(), kFirstSeed};
@@ -60,16 +39,12 @@ std::string whole_lines(const std::string& text) {
 
 }  // namespace
 
-fs::path identity_judge_folder(const IdentityOptions& options) {
-  return options.identity_judge.empty() ? find_shared_file("models/portrait-judge") : fs::path(options.identity_judge);
-}
-
-IdentityWatch::IdentityWatch(Run& run, const std::vector<Observer*>& observers)
+IdentityWatch::IdentityWatch(Run& run, const std::vector<Observer*>& observers, const StopFlag& stop)
     : run_(run),
       observers_(observers),
-      exam_(exam_of(run)),
-      probe_(judge::Judge::load(identity_judge_folder(run.config.identity), torch::kCPU), subjects(),
-             plan_of(run.config.identity)),
+      stop_(stop),
+      exam_(identity_exam(run)),
+      probe_(make_identity_reader(run, stop), identity_subjects(run), plan_of(run.config.identity)),
       curve_(exam_) {
   const fs::path path = run_.folder.identity();
   const std::string lines = whole_lines(file_text(path));
@@ -79,31 +54,6 @@ IdentityWatch::IdentityWatch(Run& run, const std::vector<Observer*>& observers)
   if (lines != file_text(path)) write_file_atomically(real_file_system(), path, lines);
   const std::string failure = lines_.open(path);
   if (!failure.empty()) throw StorageError(path.string(), "cannot be written: " + failure);
-}
-
-// The photos of a subject at the judge's size.
-std::vector<torch::Tensor> IdentityWatch::references(std::size_t subject) const {
-  std::vector<torch::Tensor> pictures;
-  for (const Photo& photo : run_.data.photos.photos) {
-    if (photo.subject != subject) continue;
-    const Image image = model::read_image(photo.path);
-    const model::CropPlan plan = model::center_crop(image.width, image.height, judge::kJudgeSize);
-    pictures.push_back(picture_to_tensor(model::cropped(image, plan, model::Filter::kBicubic)));
-  }
-  return pictures;
-}
-
-std::vector<evaluate::ProbeSubject> IdentityWatch::subjects() const {
-  const DataOptions& options = run_.config.data;
-  std::vector<evaluate::ProbeSubject> subjects;
-  const std::vector<ConceptOptions> concepts = concepts_of(options);
-  for (std::size_t i = 0; i < concepts.size(); ++i) {
-    const std::string words = options.trigger_word.empty()
-                                  ? trigger_of(concepts[i].instance_prompt, concepts[i].class_prompt)
-                                  : options.trigger_word;
-    subjects.push_back({words, concepts[i].class_prompt, torch::stack(references(i))});
-  }
-  return subjects;
 }
 
 bool IdentityWatch::is_due(std::int64_t done) const {
@@ -116,16 +66,17 @@ bool IdentityWatch::is_over(std::int64_t done) const {
 }
 
 // Undefined when any rank was asked to stop.
-torch::Tensor IdentityWatch::draw(const StopFlag& stop) {
+torch::Tensor IdentityWatch::draw() {
+  const std::int64_t side = identity_picture_side(run_);
   const evaluate::DrawPictures source = evaluate::pictures_of(
-      run_.bundle, {.steps = run_.config.identity.identity_inference_steps, .stop = &stop.asked()});
+      run_.bundle, {.steps = run_.config.identity.identity_inference_steps, .stop = &stop_.asked(), .side = side});
   const std::vector<evaluate::ProbePicture>& wanted = probe_.pictures();
   const auto count = static_cast<std::int64_t>(wanted.size());
   const std::int64_t rank = run_.group->rank(), ranks = run_.group->world_size();
-  torch::Tensor pictures = torch::zeros({count, 3, judge::kJudgeSize, judge::kJudgeSize});
+  torch::Tensor pictures = torch::zeros({count, 3, side, side});
   const std::int64_t end = count * (rank + 1) / ranks;
-  for (std::int64_t first = count * rank / ranks; first < end; first += kBatch) {
-    const std::int64_t last = std::min(first + kBatch, end);
+  for (std::int64_t first = count * rank / ranks; first < end; first += kLookBatch) {
+    const std::int64_t last = std::min(first + kLookBatch, end);
     std::vector<std::string> prompts;
     std::vector<std::uint64_t> seeds;
     for (std::int64_t i = first; i < last; ++i) {
@@ -137,19 +88,21 @@ torch::Tensor IdentityWatch::draw(const StopFlag& stop) {
     pictures.narrow(0, first, last - first).copy_(drawn);
   }
   run_.group->barrier();  // the shares differ in length
-  if (agreed_signal(*run_.group, stop) != 0) return {};
+  if (agreed_signal(*run_.group, stop_) != 0) return {};
   pictures = pictures.to(run_.device);
   run_.group->all_reduce_sum(pictures);
   return pictures.cpu();
 }
 
-void IdentityWatch::look(std::int64_t done, const std::vector<torch::Tensor>& weights, const StopFlag& stop) {
+void IdentityWatch::look(std::int64_t done, const std::vector<torch::Tensor>& weights) {
   if (curve_.has(done)) return;
   const torch::NoGradGuard no_grad;
-  const torch::Tensor pictures = draw(stop);
+  const torch::Tensor pictures = draw();
   if (!pictures.defined()) return;
+  const evaluate::ProbeScores scores = probe_.score(pictures);
+  if (agreed_signal(*run_.group, stop_) != 0) return;  // reading takes its time, too, and may have been cut short
   // The first rank's numbers for all: whether the run is over must not depend on a last digit.
-  const std::string line = curve_.line_of({done, probe_.score(pictures)}).dump() + "\n";
+  const std::string line = curve_.line_of({done, scores}).dump() + "\n";
   IdentityCurve only(exam_);
   only.read(agreed_text(*run_.group, line));
   const IdentityLook look = only.looks().at(0);

@@ -1,10 +1,10 @@
-// The looks at likeness of one run: draws, asks the judge, keeps the best weights and the curve on disk.
+// The looks at likeness of one run: draws, asks the reader (identity_reader.h), keeps the best weights and the curve on
+// disk.
 #pragma once
 
 #include <torch/types.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,14 +20,12 @@
 
 namespace sdtune::train {
 
-// Which folder the judge of these options is in; empty where none is given and none is installed.
-std::filesystem::path identity_judge_folder(const IdentityOptions& options);
-
 class IdentityWatch {
  public:
   // Goes on with the looks that identity.jsonl of the run folder already has of this run. Every rank makes one. Throws
-  // WeightError for a judge that cannot be loaded or cannot tell the subject from other people.
-  IdentityWatch(Run& run, const std::vector<Observer*>& observers);
+  // WeightError for a judge that cannot be loaded, or a reader that cannot tell the subject from other people, and
+  // DataError where a face recognition network sees no face. `stop` outlives it.
+  IdentityWatch(Run& run, const std::vector<Observer*>& observers, const StopFlag& stop);
 
   bool is_due(std::int64_t done) const;
   // Whether an earlier attempt was stopped before the look of that step.
@@ -35,7 +33,7 @@ class IdentityWatch {
   // With the weights that are in the modules now; `weights` are the same in float32, kept in best/ where nothing was
   // better. Each rank draws its share. Nothing happens when any rank was asked to stop meanwhile, or when the step was
   // looked at before. Throws StorageError.
-  void look(std::int64_t done, const std::vector<torch::Tensor>& weights, const StopFlag& stop);
+  void look(std::int64_t done, const std::vector<torch::Tensor>& weights);
 
   // Whether early_stop_patience says that the run ends after `done` steps.
   bool is_over(std::int64_t done) const;
@@ -48,13 +46,12 @@ class IdentityWatch {
   std::optional<Best> best();
 
  private:
-  std::vector<torch::Tensor> references(std::size_t subject) const;
-  std::vector<evaluate::ProbeSubject> subjects() const;
-  torch::Tensor draw(const StopFlag& stop);
+  torch::Tensor draw();
   void record(const IdentityLook& look);
 
   Run& run_;
   const std::vector<Observer*>& observers_;
+  const StopFlag& stop_;
   std::string exam_;
   evaluate::IdentityProbe probe_;
   IdentityCurve curve_;

@@ -10,6 +10,8 @@
 #include "train/data/concept_options.h"
 #include "train/data/photo_exam.h"
 #include "train/data/photo_set.h"
+#include "train/judge/judge.h"
+#include "train/run/identity_reader.h"
 #include "train/run/picture_shape.h"
 
 namespace sdtune::train {
@@ -43,16 +45,37 @@ std::string caption_of(const Photo& photo, const model::CropPlan& plan, const Ph
   return caption;
 }
 
+// Who renders of sdtune show, as the judge sees it, and from which cosine on two of them show one person. Nothing
+// happens without a judge, or where a photo is no render: he knows nobody else.
+std::optional<double> ask_judge(const IdentityOptions& options, std::vector<Photo>& photos) {
+  const std::filesystem::path folder = identity_judge_folder(options);
+  const bool all_rendered = std::all_of(photos.begin(), photos.end(),
+                                        [](const Photo& photo) { return photo.exam && photo.exam->is_rendered; });
+  if (folder.empty() || photos.empty() || !all_rendered) return std::nullopt;
+  judge::Judge judge = judge::Judge::load(folder, torch::kCPU);
+  for (Photo& photo : photos) {
+    const torch::Tensor picture = picture_for_judge(model::read_image(photo.path)).unsqueeze(0);
+    const torch::Tensor embedding = judge.read(picture).embedding[0].contiguous();
+    photo.exam->identity.assign(embedding.const_data_ptr<float>(),
+                                embedding.const_data_ptr<float>() + embedding.numel());
+  }
+  return judge.figures().by_pair.threshold;
+}
+
 }  // namespace
 
 PhotoReport examine_photos(const TrainConfig& config) {
   PhotoReport report;
   report.rule = rule_of(config);
-  PhotoExaminer examiner(config.data.face_model);
+  const std::string& recognizer = config.identity.identity_model;
+  if (!recognizer.empty()) check_recognizer(recognizer, config.data.face_model);
+  PhotoExaminer examiner(config.data.face_model, recognizer);
   report.folder = scan_photos(concepts_of(config.data), config.data,
                               [&](Photo& photo, const Image& preview) { examiner.examine(photo, preview); });
+  std::optional<double> same_from;
+  if (recognizer.empty()) same_from = ask_judge(config.identity, report.folder.photos);
   const bool crops_faces = config.data.crop() == "face";
-  report.diagnosis = diagnose(report.folder.photos, report.rule, crops_faces, examiner.trouble());
+  report.diagnosis = diagnose(report.folder.photos, report.rule, crops_faces, examiner.trouble(), same_from);
   return report;
 }
 

@@ -4,7 +4,7 @@
 #include "train/data/concept_options.h"
 #include "train/data/trigger.h"
 #include "train/judge/judge_file.h"
-#include "train/run/identity_watch.h"
+#include "train/run/identity_reader.h"
 #include "train/run/preflight_checks.h"
 #include "train/run/rendered_base.h"
 
@@ -27,8 +27,9 @@ void check_judge(const IdentityOptions& options, std::vector<Problem>& problems)
 // A base of camera photos draws nothing that the judge was trained to read.
 void check_rendered(const std::string& base, std::vector<Problem>& problems) {
   if (read_model_note(find_model_folder(base)).rendered_people) return;
-  problems.push_back({"identity_steps", "needs a base of rendered people, whom the judge can read (got " + base + ")",
-                      "leave it out; validation_prompt and validation_data_dir watch any base"});
+  problems.push_back(
+      {"identity_steps", "needs a base of rendered people, whom the judge can read (got " + base + ")",
+       "give identity_model, or leave it out; validation_prompt and validation_data_dir watch any base"});
 }
 
 void check_triggers(const TrainConfig& config, std::vector<Problem>& problems) {
@@ -52,9 +53,18 @@ void check_identity(const TrainConfig& config, const std::vector<Photo>& photos,
     if (options.early_stop_patience) {
       problems.push_back({"early_stop_patience", "needs looks to be patient with", "give identity_steps as well"});
     }
+    if (!options.identity_model.empty()) {
+      problems.push_back({"identity_model", "needs looks to read", "give identity_steps as well"});
+    }
     return;
   }
   check_triggers(config, problems);
+  if (!options.identity_model.empty()) {  // the check of the pictures tries it
+    if (options.identity_judge.empty()) return;
+    problems.push_back(
+        {"identity_model", "looks instead of the judge, and identity_judge names one", "give one of them"});
+    return;
+  }
   if (const std::optional<Problem> unreadable = unreadable_photos(photos)) problems.push_back(*unreadable);
   try {
     if (!config.run.base.empty()) check_rendered(config.run.base, problems);

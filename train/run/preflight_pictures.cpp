@@ -44,6 +44,8 @@ std::vector<Photo> check_pictures(const TrainConfig& config, Diagnosis* advice, 
   if (problems.size() > before) return {};
   try {
     if (!options.face_model.empty()) face_models(options.face_model);
+    const std::string& recognizer = config.identity.identity_model;
+    if (!recognizer.empty()) check_recognizer(recognizer, options.face_model);
     PhotoFolder photos = read_photos(config, concepts, advice);
     const bool stops = options.on_bad_image == "stop" || photos.photos.empty();
     if (stops) problems.insert(problems.end(), photos.bad.begin(), photos.bad.end());

@@ -34,7 +34,7 @@ std::optional<Problem> unreadable_photos(const std::vector<Photo>& photos) {
   return Problem{"identity_steps",
                  "the judge reads renders of sdtune, and " + std::to_string(count) + " of " +
                      std::to_string(photos.size()) + " photos are none",
-                 "leave it out; validation_prompt and validation_data_dir watch any photos"};
+                 "give identity_model, or leave it out; validation_prompt and validation_data_dir watch any photos"};
 }
 
 }  // namespace sdtune::train

@@ -20,7 +20,7 @@ Trainer::Trainer(Run& run, const std::vector<Observer*>& observers, const StopFl
       stop_(stop),
       writer_(real_file_system(), run.folder.checkpoints(), run.config.checkpoint.checkpoints_total_limit),
       log_(run, observers) {
-  if (run_.config.identity.identity_steps) watch_.emplace(run_, observers_);
+  if (run_.config.identity.identity_steps) watch_.emplace(run_, observers_, stop_);
 }
 
 TrainResult Trainer::train() {
@@ -111,7 +111,7 @@ void Trainer::look_at_identity(std::int64_t done) {
   log_.flush();
   std::optional<AveragedWeights> averaged;
   if (run_.average) averaged.emplace(*run_.optimizer, *run_.average);
-  watch_->look(done, result_weights(run_), stop_);
+  watch_->look(done, result_weights(run_));
   run_.group->barrier();  // however long writing takes
 }
 

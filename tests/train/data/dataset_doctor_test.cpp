@@ -99,6 +99,27 @@ TEST_F(DatasetDoctor, FindsTheOnlyGreyOne) {
   EXPECT_THAT(warnings(), SizeIs(0)) << "two are no odd one";
 }
 
+TEST_F(DatasetDoctor, NamesThePhotoOfSomebodyElse) {
+  for (Photo& each : photos_) each.exam->identity = {1.0f, 0.0f};
+  EXPECT_THAT(warnings(), SizeIs(0));
+  photos_[1].exam->identity = {0.4f, 0.9165f};
+  EXPECT_THAT(only_warning(), HasSubstr("p1.jpg: shows somebody else than the other photos"));
+  photos_[1].exam->identity = {0.6f, 0.8f};
+  EXPECT_THAT(warnings(), SizeIs(0)) << "more than half of what the others have";
+  EXPECT_THAT(diagnose(photos_, rule_, false, "", 0.7).warnings, SizeIs(1)) << "the judge's own threshold";
+  photos_[1].exam->identity = {};
+  EXPECT_THAT(warnings(), SizeIs(0)) << "no face, no verdict";
+}
+
+TEST_F(DatasetDoctor, TellsNobodyFromTheRestWhereThereIsNoRest) {
+  for (Photo& each : photos_) each.exam->identity = {1.0f, 0.0f};
+  photos_[0].exam->identity = photos_[1].exam->identity = {0.0f, 1.0f};
+  EXPECT_THAT(diagnose(photos_, rule_, false, "", 0.7).warnings, SizeIs(0)) << "two against two";
+  photos_[1].subject = 1;
+  photos_[1].exam->identity = {0.0f, 1.0f};
+  EXPECT_THAT(diagnose(photos_, rule_, false, "", 0.7).warnings, SizeIs(0)) << "three of a subject are too few";
+}
+
 TEST_F(DatasetDoctor, NotesWhatWasTurnedAndWhatWasNotDone) {
   photos_[1].orientation = 6;
   const Diagnosis diagnosis = diagnose(photos_, rule_, false, "sdtune-faces: is not installed");

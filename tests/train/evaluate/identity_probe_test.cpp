@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <memory>
+
 #include "model/base/error.h"
 #include "model/base/share_folder.h"
+#include "train/evaluate/judge_reader.h"
 #include "train/evaluate/subject.h"
 #include "train/judge/portrait_pictures.h"
 #include "train/portrait/portrait_set.h"
@@ -18,8 +22,12 @@ judge::Judge installed_judge() {
   return judge::Judge::load(find_shared_file("models/portrait-judge"), torch::kCPU);
 }
 
+std::unique_ptr<ProbeReader> judge_reader() {
+  return std::make_unique<JudgeReader>(installed_judge());
+}
+
 ProbeSubject reserved(std::uint64_t number) {
-  return {"sks person", "a photo of a person", rendered_references(number, 5)};
+  return {"sks person", "a photo of a person", rendered_references(number, 5).unbind()};
 }
 
 // What a perfect model would draw for a look at reserved person `shown`: the prompts' moments, and strangers for the
@@ -39,7 +47,7 @@ torch::Tensor perfect_drawings(std::uint64_t shown) {
 }
 
 TEST(IdentityProbe, RendersOfTheSubjectScoreOneAndOfAnotherPersonZero) {
-  IdentityProbe probe(installed_judge(), {reserved(3)}, kPlan);
+  IdentityProbe probe(judge_reader(), {reserved(3)}, kPlan);
   const ProbeScores own = probe.score(perfect_drawings(3)), other = probe.score(perfect_drawings(4));
   EXPECT_NEAR(own.identity, 1.0, 0.15);
   EXPECT_GE(own.accepted, 0.9);
@@ -51,18 +59,60 @@ TEST(IdentityProbe, RendersOfTheSubjectScoreOneAndOfAnotherPersonZero) {
 }
 
 TEST(IdentityProbe, AClassThatBecameTheSubjectLeaks) {
-  IdentityProbe probe(installed_judge(), {reserved(3)}, kPlan);
+  IdentityProbe probe(judge_reader(), {reserved(3)}, kPlan);
   torch::Tensor drawn = perfect_drawings(3);
   drawn.narrow(0, 16, 8).copy_(drawn.narrow(0, 0, 8).clone());
   EXPECT_GE(probe.score(drawn).leak, 0.875);
 }
 
 TEST(IdentityProbe, SeveralSubjectsAreEachComparedWithTheirOwnPhotos) {
-  IdentityProbe probe(installed_judge(), {reserved(3), reserved(4)}, kPlan);
+  IdentityProbe probe(judge_reader(), {reserved(3), reserved(4)}, kPlan);
   ASSERT_EQ(probe.pictures().size(), 48u);
   const torch::Tensor third = perfect_drawings(3), fourth = perfect_drawings(4);
   EXPECT_GT(probe.score(torch::cat({third, fourth})).identity, 0.85);
   EXPECT_LT(probe.score(torch::cat({fourth, third})).identity, 0.3);
+}
+
+// Reads a picture's first pixel as its embedding's angle, and knows no threshold.
+class AngleReader : public ProbeReader {
+ public:
+  std::string name() const override { return "angles"; }
+  torch::Tensor embed(const std::vector<torch::Tensor>& photos) override { return of(torch::stack(photos)); }
+  torch::Tensor others(const std::string&) override { return of(torch::full({2, 3, 1, 1}, kOther)); }
+  ProbeReading read(const torch::Tensor& drawn, const std::vector<ProbePicture>& pictures) override {
+    const auto count = static_cast<std::int64_t>(pictures.size());
+    return {of(drawn), torch::ones({count}, torch::kFloat64), torch::zeros({count}, torch::kFloat64)};
+  }
+  std::optional<double> threshold() const override { return std::nullopt; }
+
+  static constexpr double kOther = 1.5;
+
+ private:
+  static torch::Tensor of(const torch::Tensor& pictures) {
+    const torch::Tensor angle = pictures.select(1, 0).select(1, 0).select(1, 0);
+    return torch::stack({angle.cos(), angle.sin()}, 1);
+  }
+};
+
+// Photos at angle 0: their likeness to each other is 1, that of other people cos(1.5).
+TEST(IdentityProbe, WithoutAThresholdHalfwayToOtherPeopleDecides) {
+  const ProbeSubject subject{"sks person", "a photo of a person", {torch::zeros({3, 1, 1}), torch::zeros({3, 1, 1})}};
+  IdentityProbe probe(std::make_unique<AngleReader>(), {subject}, {2, 2, 0});
+  const double halfway = std::acos((1 + std::cos(AngleReader::kOther)) / 2);
+  torch::Tensor drawn = torch::zeros({4, 3, 1, 1});
+  drawn[0].fill_(halfway - 0.01);
+  drawn[1].fill_(halfway + 0.01);
+  drawn[2].fill_(AngleReader::kOther);
+  const ProbeScores scores = probe.score(drawn);
+  EXPECT_NEAR(scores.identity, 0.5, 0.01);
+  EXPECT_EQ(scores.accepted, 0.5);
+  EXPECT_EQ(scores.leak, 0.5);
+  EXPECT_EQ(scores.prompt_fidelity, 0.0);
+}
+
+TEST(IdentityProbe, TheClassesWordsFollowOf) {
+  EXPECT_EQ(class_words_of("a photo of a person"), "a person");
+  EXPECT_EQ(class_words_of("dog"), "dog");
 }
 
 TEST(IdentityProbe, NoPromptOfItIsInTheExam) {
@@ -78,9 +128,9 @@ TEST(IdentityProbe, PhotosOfDifferentPeopleCannotBeASubject) {
   const torch::Tensor embeddings = installed_judge().read(torch::cat(photos)).embedding;
   const auto least = torch::matmul(embeddings, embeddings.t()).argmin().item<std::int64_t>();
   ProbeSubject nobody = reserved(0);
-  nobody.references =
-      torch::cat({photos[static_cast<std::size_t>(least / 12)], photos[static_cast<std::size_t>(least % 12)]});
-  EXPECT_THROW(IdentityProbe(installed_judge(), {nobody}, kPlan), WeightError);
+  nobody.references = {photos[static_cast<std::size_t>(least / 12)][0],
+                       photos[static_cast<std::size_t>(least % 12)][0]};
+  EXPECT_THROW(IdentityProbe(judge_reader(), {nobody}, kPlan), WeightError);
 }
 
 }  // namespace
