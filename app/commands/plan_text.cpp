@@ -67,8 +67,8 @@ void add_run(Text& text, const train::RunPlan& plan) {
   text.line("%lld photos, %lld class pictures; %lld steps of %lld photos, %.3g epochs",
             static_cast<long long>(run.photos), static_cast<long long>(run.class_images),
             static_cast<long long>(run.total_steps), static_cast<long long>(run.batch), run.epochs());
-  text.line("work in FLOP: %s a step, %s in all (class pictures %s)", scaled(plan.work.step).c_str(),
-            scaled(plan.work.total).c_str(), scaled(plan.work.class_pictures).c_str());
+  text.line("work in FLOP: %s a step, %s in all (class pictures %s, looks %s)", scaled(plan.work.step).c_str(),
+            scaled(plan.work.total).c_str(), scaled(plan.work.class_pictures).c_str(), scaled(plan.work.looks).c_str());
 }
 
 void add_memory(Text& text, const train::RunPlan& plan) {
@@ -107,7 +107,7 @@ void add_machine(Text& text, const train::RunPlan& plan, const std::optional<tra
   }
   if (!probed) return;
   text.line("\nthis machine, from %lld timed steps: %.3g s a step, %s in all, %.2f GB at most",
-            static_cast<long long>(probed->timed_steps), probed->step, duration(probed->total(plan.run)).c_str(),
+            static_cast<long long>(probed->timed_steps), probed->step, duration(probed->total(plan)).c_str(),
             gigabytes(probed->peak_bytes));
 }
 

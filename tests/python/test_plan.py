@@ -71,6 +71,28 @@ def test_class_pictures_without_guidance_are_half_the_work() -> None:
     assert full - half == pytest.approx(2 * (half - fewer), rel=1e-9)
 
 
+def test_looks_are_counted_like_the_class_pictures_they_are_drawn_as() -> None:
+    """Guided, 20 steps each: 16 + 8 pictures at 0, 100 and 200 steps, and four validation pictures at 0, 200."""
+    words = ("--images", ME, "--base", BASE, "--max-train-steps", 200, "--class-guidance-scale", 2,
+             "--class-num-inference-steps", 20, "--num-class-images", 10)
+    none, likeness, both = (plan(*words, *more) for more in (
+        (), ("--identity-steps", 100),
+        ("--identity-steps", 100, "--validation-prompt", "sks person", "--validation-steps", 200,
+         "--validation-inference-steps", 20)))
+    one = none["flops"]["class_pictures"] / 10
+    assert none["flops"]["looks"] == 0
+    assert likeness["flops"]["looks"] == pytest.approx(3 * 24 * one, rel=1e-6)
+    assert both["flops"]["looks"] == pytest.approx((3 * 24 + 2 * 4) * one, rel=1e-6)
+    assert likeness["flops"]["total"] == pytest.approx(none["flops"]["total"] + likeness["flops"]["looks"])
+    names = [phase["name"] for phase in both["gpu"]["phases"]]
+    assert names == ["encoding photos", "drawing class pictures", "training", "drawing validation pictures",
+                     "drawing for looks at likeness"]
+    network = plan(*words, "--identity-steps", 100, "--identity-model", "any.onnx")
+    base = phase(network, "gpu", "drawing for looks at likeness")["the base, which reads the pictures"]
+    weights = phase(network, "gpu", "training")
+    assert base == sum(weights[f"weights of {part}"] for part in ("unet", "vae", "text_encoder"))
+
+
 def test_a_small_card_is_told_what_would_fit(tmp_path: Path) -> None:
     """GPUs and prices are the user's; the run's own epochs and steps price it."""
     savings = json.loads(run(["plan", "--images", str(ME), "--json"]).stdout)["savings"]
@@ -98,7 +120,7 @@ def test_probe_times_this_machine_and_leaves_nothing(tmp_path: Path) -> None:
                  "--train-batch-size", 1, "--num-class-images", 8)
     probed = found["this_machine"]
     assert probed["timed_steps"] >= 3 and probed["step_s"] > 0 and probed["class_picture_s"] > 0
-    assert probed["total_s"] > 500 * probed["step_s"]
+    assert probed["total_s"] > 500 * probed["step_s"] and probed["looks_s"] == 0
     assert abs(found["cpu"]["peak_bytes"] / probed["peak_bytes"] - 1) < 0.2
     assert list(tmp_path.iterdir()) == []
 

@@ -69,13 +69,25 @@ MemoryPhase training_phase(const TrainConfig& config, const ModelTrace& trace, c
 }
 
 // Pictures drawn by the model; they are decoded one by one.
-MemoryPhase drawing_phase(const std::string& name, std::vector<MemoryPart> kept, const ModelTrace& trace,
-                          const TrainedBatch& batch, const RunPasses& passes) {
+MemoryPhase drawing_phase(const Drawing& drawing, std::vector<MemoryPart> kept, const ModelTrace& trace,
+                          const TrainedBatch& batch, const PassCost& denoising, const PassCost& decoding) {
   const std::int64_t factor = trace.bundle().vae_factor();
-  const std::int64_t pixels = passes.drawn * batch.height * batch.width * factor * factor;
+  const std::int64_t pixels = drawing.at_once * batch.height * batch.width * factor * factor;
   const std::int64_t decoded = 2 * 3 * 4 * pixels;  // as they came, and side by side
-  kept.emplace_back("drawing", std::max(passes.denoising.peak_bytes(), passes.decoding.peak_bytes() + decoded));
-  return {name, std::move(kept)};
+  kept.emplace_back("drawing", std::max(denoising.peak_bytes(), decoding.peak_bytes() + decoded));
+  return {drawing.phase, std::move(kept)};
+}
+
+// Beside which pictures are drawn.
+std::vector<MemoryPart> kept_in_drawing(const Drawing& drawing, const TrainConfig& config, const ModelTrace& trace,
+                                        const TrainedBatch& batch, bool on_gpu) {
+  if (!drawing.in_training) return weights_of(trace.bundle());
+  std::vector<MemoryPart> kept = kept_in_training(config, trace, batch, on_gpu);
+  if (!drawing.with_base) return kept;
+  std::int64_t base = 0;
+  for (const MemoryPart& part : weights_of(trace.bundle())) base += part.bytes;
+  kept.emplace_back("the base, which reads the pictures", base);
+  return kept;
 }
 
 MemoryPhase encoding_phase(const ModelTrace& trace, const RunPasses& passes) {
@@ -128,18 +140,11 @@ RunPasses trace_passes(const TrainConfig& config, ModelTrace& trace, const Train
   const PassShape all{batch.samples, batch.height, batch.width};
   passes.training = trace.training(all, batch.recomputed);
   passes.encoding = trace.encoding(one);
-  if (config.data.with_prior_preservation) {
-    passes.drawn = config.data.sample_batch_size;
-    passes.drawn_rows = (config.data.guides_class_pictures() ? 2 : 1) * passes.drawn;
+  passes.drawings = drawings_of(config);
+  for (const Drawing& drawing : passes.drawings) {
+    passes.denoising.push_back(trace.denoising({drawing.rows, batch.height, batch.width}));
   }
-  if (!config.observe.validation_prompt.empty()) {
-    passes.drawn = std::max(passes.drawn, config.observe.num_validation_images);
-    passes.drawn_rows = std::max(passes.drawn_rows, 2 * config.observe.num_validation_images);
-  }
-  if (passes.drawn > 0) {
-    passes.denoising = trace.denoising({passes.drawn_rows, batch.height, batch.width});
-    passes.decoding = trace.decoding(one);
-  }
+  if (!passes.drawings.empty()) passes.decoding = trace.decoding(one);
   return passes;
 }
 
@@ -147,14 +152,17 @@ MemoryPlan plan_memory(const TrainConfig& config, const ModelTrace& trace, const
                        const RunPasses& passes, bool on_gpu) {
   MemoryPlan plan;
   plan.phases.push_back(encoding_phase(trace, passes));
-  if (config.data.with_prior_preservation) {
-    plan.phases.push_back(drawing_phase("drawing class pictures", weights_of(trace.bundle()), trace, batch, passes));
-  }
+  const auto add_drawings = [&](bool in_training) {
+    for (std::size_t i = 0; i < passes.drawings.size(); ++i) {
+      const Drawing& drawing = passes.drawings[i];
+      if (drawing.in_training != in_training) continue;
+      plan.phases.push_back(drawing_phase(drawing, kept_in_drawing(drawing, config, trace, batch, on_gpu), trace, batch,
+                                          passes.denoising[i], passes.decoding));
+    }
+  };
+  add_drawings(false);
   plan.phases.push_back(training_phase(config, trace, batch, passes.training, on_gpu));
-  if (!config.observe.validation_prompt.empty()) {
-    plan.phases.push_back(drawing_phase("drawing validation pictures", kept_in_training(config, trace, batch, on_gpu),
-                                        trace, batch, passes));
-  }
+  add_drawings(true);
   return plan;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "train/plan/drawings.h"
 #include "train/plan/model_trace.h"
 
 namespace sdtune::train {
@@ -15,7 +16,7 @@ struct MemoryPart {
 };
 
 struct MemoryPhase {
-  std::string name;  // training, class pictures, validation pictures, encoding photos
+  std::string name;  // training, encoding photos, or one of Drawing
   std::vector<MemoryPart> parts;
 
   std::int64_t bytes() const;
@@ -33,10 +34,11 @@ struct TrainedBatch {
 struct RunPasses {
   PassCost training;  // of one micro-batch
   PassCost encoding;  // of one photo
-  // Of pictures that the model draws: one call of the UNet for `drawn` pictures, which is twice as many rows where they
-  // are guided, and the decoding of one.
-  std::int64_t drawn = 0, drawn_rows = 0;  // 0: none
-  PassCost denoising, decoding;
+  // Of pictures that the model draws: one call of the UNet for each of drawings_of(config), and the decoding of one
+  // picture.
+  std::vector<Drawing> drawings;
+  std::vector<PassCost> denoising;
+  PassCost decoding;
 };
 
 RunPasses trace_passes(const TrainConfig& config, ModelTrace& trace, const TrainedBatch& batch);

@@ -48,11 +48,12 @@ Json rental_json(const Rental& rental) {
   return json;
 }
 
-Json probe_json(const ProbedTimes& probed, const PlannedRun& run) {
+Json probe_json(const ProbedTimes& probed, const RunPlan& plan) {
   return {{"start_s", probed.start},         {"class_picture_s", probed.class_picture},
           {"step_s", probed.step},           {"checkpoint_s", probed.checkpoint},
           {"finish_s", probed.finish},       {"timed_steps", probed.timed_steps},
-          {"peak_bytes", probed.peak_bytes}, {"total_s", probed.total(run)}};
+          {"peak_bytes", probed.peak_bytes}, {"looks_s", probed.looks(plan)},
+          {"total_s", probed.total(plan)}};
 }
 
 }  // namespace
@@ -68,6 +69,7 @@ Json plan_json(const RunPlan& plan, const std::vector<Rental>& rentals, const st
           {"flops",
            {{"step", plan.work.step},
             {"class_pictures", plan.work.class_pictures},
+            {"looks", plan.work.looks},
             {"encoding", plan.work.encoding},
             {"total", plan.work.total}}},
           {"cpu", memory_json(plan.on_cpu)},
@@ -76,7 +78,7 @@ Json plan_json(const RunPlan& plan, const std::vector<Rental>& rentals, const st
           {"savings", std::move(savings)},
           {"currency", currency},
           {"gpus", std::move(offers)},
-          {"this_machine", probed ? probe_json(*probed, plan.run) : Json()}};
+          {"this_machine", probed ? probe_json(*probed, plan) : Json()}};
 }
 
 }  // namespace sdtune::train

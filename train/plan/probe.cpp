@@ -68,10 +68,20 @@ TrainConfig probe_config(const RunPlan& plan, const std::filesystem::path& folde
 
 }  // namespace
 
-double ProbedTimes::total(const PlannedRun& run) const {
+double ProbedTimes::looks(const RunPlan& plan) const {
+  if (plan.work.looks == 0) return 0;
+  const auto pictures = static_cast<double>(plan.run.class_images);
+  const double pace = plan.work.class_pictures > 0 && class_picture > 0
+                          ? class_picture * pictures / plan.work.class_pictures
+                          : step / plan.work.step;  // s an operation
+  return pace * plan.work.looks;
+}
+
+double ProbedTimes::total(const RunPlan& plan) const {
+  const PlannedRun& run = plan.run;
   const std::int64_t checkpoints = (run.total_steps - 1) / run.config.checkpoint.checkpointing_steps;
   return start + class_picture * static_cast<double>(run.class_images) + step * static_cast<double>(run.total_steps) +
-         checkpoint * static_cast<double>(checkpoints) + finish;
+         looks(plan) + checkpoint * static_cast<double>(checkpoints) + finish;
 }
 
 std::optional<ProbedTimes> probe_run(const RunPlan& plan, const std::filesystem::path& folder,

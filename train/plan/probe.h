@@ -22,8 +22,11 @@ struct ProbedTimes {
   std::int64_t timed_steps = 0;
   std::int64_t peak_bytes = 0;  // of the device, or of the process on a CPU
 
-  // Of the planned run: checkpoints are counted, looks at validation pictures and likeness are not.
-  double total(const PlannedRun& run) const;
+  // All validation pictures and looks at likeness of the planned run: by its operations, at the pace of class pictures,
+  // or, where none are drawn, of steps.
+  double looks(const RunPlan& plan) const;
+  // Of the planned run, checkpoints counted.
+  double total(const RunPlan& plan) const;
 };
 
 // Trains for a few steps, as many as the plan's operations make worth timing, with just the class pictures that they

@@ -45,7 +45,7 @@ double hours_of(const RunPlan& plan, const GpuTable& table, const GpuOffer& offe
   is_measured = measured != nullptr;
   const double step =
       is_measured ? measured->seconds_per_step : std::max(plan.work.step / rate, table.least_seconds_per_step);
-  return (steps * step + (plan.work.class_pictures + plan.work.encoding) / rate) / 3600;
+  return (steps * step + (plan.work.class_pictures + plan.work.looks + plan.work.encoding) / rate) / 3600;
 }
 
 }  // namespace

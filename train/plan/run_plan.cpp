@@ -95,15 +95,15 @@ PlannedWork planned_work(const PlannedRun& run, const TrainedBatch& batch, const
   PlannedWork work;
   const double samples = static_cast<double>(run.batch) * (run.config.data.with_prior_preservation ? 2.0 : 1.0);
   work.step = flops_of(passes.training) * samples / static_cast<double>(batch.samples);
-  if (run.class_images > 0) {
-    const DataOptions& data = run.config.data;
-    const double row = flops_of(passes.denoising) / static_cast<double>(passes.drawn_rows);
-    const double denoising =
-        static_cast<double>(data.class_num_inference_steps) * row * (data.guides_class_pictures() ? 2 : 1);
-    work.class_pictures = static_cast<double>(run.class_images) * (denoising + flops_of(passes.decoding));
+  for (std::size_t i = 0; i < passes.drawings.size(); ++i) {
+    const Drawing& drawing = passes.drawings[i];
+    const auto count = static_cast<double>(count_drawn(drawing, run.config, run.class_images, run.total_steps));
+    const double call = flops_of(passes.denoising[i]) / static_cast<double>(drawing.at_once);
+    const double work_of_it = count * (static_cast<double>(drawing.steps) * call + flops_of(passes.decoding));
+    (drawing.in_training ? work.looks : work.class_pictures) += work_of_it;
   }
   work.encoding = static_cast<double>(run.photos + run.class_images) * flops_of(passes.encoding);
-  work.total = work.step * static_cast<double>(run.total_steps) + work.class_pictures + work.encoding;
+  work.total = work.step * static_cast<double>(run.total_steps) + work.class_pictures + work.looks + work.encoding;
   return work;
 }
 

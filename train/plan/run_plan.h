@@ -34,6 +34,7 @@ struct PlannedRun {
 struct PlannedWork {
   double step = 0;            // one optimizer step
   double class_pictures = 0;  // all of them
+  double looks = 0;           // validation pictures, and those of looks at likeness, all of them
   double encoding = 0;        // photos and class pictures, once
   double total = 0;
 };
