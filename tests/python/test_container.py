@@ -1,0 +1,72 @@
+"""The container image: built from what git has committed, then used inside as its own user and without a network.
+
+Not among the tests of scripts/test.sh, because a build takes half an hour and 12 GB:
+
+    python -m pytest tests/python/test_container.py
+
+With a running Docker engine the image starts from debian:12; without one buildah builds it (Debian's packages buildah and
+debootstrap, as root) from a base of Debian's packages alone. SDTUNE_TEST_WHEEL names a wheel to install in place of compiling one,
+SDTUNE_TEST_BASE an image to start from.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from program import ROOT
+
+TAG = "sdtune-test"
+MOST_GIGABYTES = 6.0  # LibTorch with its CUDA libraries is 4.5 of them
+
+
+def docker_runs() -> bool:
+    return shutil.which("docker") is not None and subprocess.run(["docker", "info"], capture_output=True).returncode == 0
+
+
+def script(name: str, *words: str) -> str:
+    """What scripts/docker/NAME prints."""
+    isolation = {} if docker_runs() else {"BUILDAH_ISOLATION": os.environ.get("BUILDAH_ISOLATION", "chroot")}
+    ended = subprocess.run(["bash", str(ROOT / "scripts" / "docker" / name), *words], capture_output=True, text=True,
+                           env={**os.environ, **isolation}, check=False)
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
+    return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def base() -> str:
+    if "SDTUNE_TEST_BASE" in os.environ:
+        return os.environ["SDTUNE_TEST_BASE"]
+    if docker_runs():
+        return "debian:12"
+    for program in ("buildah", "debootstrap"):
+        assert shutil.which(program), f"neither a running Docker engine nor {program} is here: apt-get install buildah debootstrap"
+    script("base.sh", "sdtune-base")
+    return "sdtune-base"
+
+
+@pytest.fixture(scope="module")
+def built(base: str) -> str:
+    wheel = os.environ.get("SDTUNE_TEST_WHEEL")
+    return script("build.sh", "--base", base, "--tag", TAG, *(["--wheel", wheel] if wheel else []))
+
+
+def test_its_size_is_told_and_no_surprise(built: str) -> None:
+    size = re.search(rf"^build: made {TAG}, ([\d.]+) ?GB$", built, re.MULTILINE)
+    assert size, built[-500:]
+    assert float(size[1]) < MOST_GIGABYTES
+
+
+def test_it_trains_and_draws_with_the_embedded_base_and_no_network(built: str) -> None:
+    said = script("test.sh", TAG)
+    assert re.search(r"^test: ok, as user 10001 and without a network$", said, re.MULTILINE)
+
+
+def test_bad_words_are_refused(tmp_path: Path) -> None:
+    ended = subprocess.run(["bash", str(ROOT / "scripts" / "docker" / "build.sh"), "--wheel", str(tmp_path / "absent.whl")],
+                           capture_output=True, text=True, check=False)
+    assert ended.returncode == 2 and "is not a file" in ended.stderr
