@@ -3,7 +3,6 @@
 #include <fstream>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <stdexcept>
 #include <string_view>
 
@@ -104,11 +103,12 @@ std::vector<std::int64_t> shape_of(std::string_view value_info) {
 }
 
 std::string read_whole(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::stringstream content;
-  content << stream.rdbuf();
+  std::ifstream stream(file, std::ios::binary | std::ios::ate);
+  std::string content(stream ? static_cast<std::size_t>(stream.tellg()) : 0, '\0');
+  stream.seekg(0);
+  stream.read(content.data(), static_cast<std::streamsize>(content.size()));
   if (!stream) throw std::runtime_error("cannot be read");
-  return std::move(content).str();
+  return content;
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ cv::Matx23f upright_transform(const Face& face, int side) {
   return similarity(factor, to_mean - factor * from_mean);
 }
 
-Recognizer::Recognizer(const std::string& file) : trouble_at_(file) {
+Recognizer::Recognizer(const std::string& file) : file_(file) {
   OnnxHeader header;
   try {
     header = read_onnx_header(file);
@@ -99,7 +99,7 @@ cv::Mat Recognizer::forward(const cv::Mat& upright) {
   network_.setInput(cv::dnn::blobFromImage(upright, scale_, upright.size(), cv::Scalar::all(mean_), /*swapRB=*/false));
   const cv::Mat output = network_.forward();
   if (output.depth() != CV_32F || output.total() < 2) {
-    throw std::runtime_error(trouble_at_ + " gives no vector for a face");
+    throw std::runtime_error(file_ + " gives no vector for a face");
   }
   return output.reshape(1, 1);
 }
@@ -110,7 +110,7 @@ std::vector<float> Recognizer::embed(const cv::Mat& rgb, const Face& face) {
   cv::Mat vector = forward(upright).clone();
   const double length = cv::norm(vector);
   if (!std::isfinite(length) || length <= 0) {
-    throw std::runtime_error(trouble_at_ + " gives no finite vector for a face");
+    throw std::runtime_error(file_ + " gives no finite vector for a face");
   }
   vector /= length;
   return {vector.begin<float>(), vector.end<float>()};

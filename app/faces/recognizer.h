@@ -26,10 +26,10 @@ class Recognizer {
   cv::Mat forward(const cv::Mat& upright);
 
   cv::dnn::Net network_;
-  int side_ = 112;          // px
-  double mean_ = 0;         // subtracted from each channel,
-  double scale_ = 1;        // and what the difference is multiplied by
-  std::string trouble_at_;  // the file, for errors
+  int side_ = 112;    // px
+  double mean_ = 0;   // subtracted from each channel,
+  double scale_ = 1;  // and what the difference is multiplied by
+  std::string file_;  // for errors
 };
 
 // The similarity transform [2, 3] that takes the face to its place in a picture of side x side px: its landmarks to

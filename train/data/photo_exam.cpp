@@ -25,14 +25,12 @@ void PhotoExaminer::examine(Photo& photo, const Image& preview) {
     const Image searched = searched_picture(preview);
     const double scale = static_cast<double>(photo.width) / static_cast<double>(searched.width);
     try {
-      std::unique_ptr<FaceFinder> finder = take_finder();
-      FaceLook look = finder->look(searched);
+      FaceLook look = look_at(searched);
       exam.identity = std::move(look.identity);
       for (const model::ImageBox& face : look.faces) {
         exam.faces.push_back({face.left * scale, face.top * scale, face.width * scale, face.height * scale});
       }
       exam.searched = true;
-      put_back(std::move(finder));
     } catch (const DataError& error) {
       const std::lock_guard lock(mutex_);
       trouble_ = error.problems().front().line();
@@ -40,6 +38,14 @@ void PhotoExaminer::examine(Photo& photo, const Image& preview) {
   }
   if (!photo.face && !exam.faces.empty()) photo.face = exam.faces.front();
   photo.exam = std::move(exam);
+}
+
+FaceLook PhotoExaminer::look_at(const Image& searched) {
+  if (!recognizer_.empty()) return idle_.front()->look(searched);  // a network takes memory: one process for all
+  std::unique_ptr<FaceFinder> finder = take_finder();
+  FaceLook look = finder->look(searched);
+  put_back(std::move(finder));
+  return look;
 }
 
 std::unique_ptr<FaceFinder> PhotoExaminer::take_finder() {

@@ -27,6 +27,7 @@ class PhotoExaminer {
   std::string trouble() const;
 
  private:
+  FaceLook look_at(const Image& searched);
   std::unique_ptr<FaceFinder> take_finder();
   void put_back(std::unique_ptr<FaceFinder> finder);
 
