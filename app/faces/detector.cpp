@@ -81,7 +81,11 @@ std::unique_ptr<Detector> make_detector(const std::string& model_file) {
     if (model_file.ends_with(".onnx")) return std::make_unique<YunetDetector>(model_file);
     return std::make_unique<CascadeDetector>(model_file);
   } catch (const cv::Exception& error) {
-    throw std::runtime_error(model_file + " cannot be read by OpenCV: " + error.err);
+    std::string why = model_file + " cannot be read by OpenCV " CV_VERSION ": " + error.err;
+    // https://github.com/opencv/opencv_zoo/issues/172
+    if (model_file.ends_with(".onnx"))
+      why += "; below 4.8 it reads YuNet's files until 2022 (2022mar), from 4.8 on those since";
+    throw std::runtime_error(why);
   }
 }
 
