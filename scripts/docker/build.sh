@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # Builds the container image with Docker, or with buildah where no Docker engine runs, from what git has committed.
 #
-#   scripts/docker/build.sh [--base IMAGE] [--tag NAME] [--cuda] [--wheel FILE] [-- OPTIONS OF THE ENGINE'S BUILD]
+#   scripts/docker/build.sh [--base IMAGE] [--tag NAME] [--cuda] [--wheel FILE] [--certificates FILE]
+#                           [-- OPTIONS OF THE ENGINE'S BUILD]
 #
+# --certificates names the authorities that pip trusts while it builds, behind a proxy that signs for others; none of them is
+# in the image afterwards.
 # --wheel takes a wheel that was built elsewhere (python -m build --wheel) in place of building one, half an hour less. Where no
 # registry is reachable, scripts/docker/base.sh makes a base image.
 # buildah needs no engine and, with BUILDAH_ISOLATION=chroot (taken where runc and crun are missing), few privileges;
 # set it where they are there but refused, as inside another container.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-base=debian:12 tag=sdtune cuda=OFF wheel=
+base=debian:12 tag=sdtune cuda=OFF wheel="" certificates=""
 die() { printf 'build: error: %s\n' "$*" >&2; exit 2; }
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -17,8 +20,9 @@ while [ $# -gt 0 ]; do
     --tag) tag=${2:?--tag: has no value}; shift 2 ;;
     --cuda) cuda=ON; shift ;;
     --wheel) wheel=${2:?--wheel: has no value}; shift 2 ;;
+    --certificates) certificates=${2:?--certificates: has no value}; shift 2 ;;
     --) shift; break ;;
-    *) die "$1: unknown option (allowed: --base, --tag, --cuda, --wheel, --)" ;;
+    *) die "$1: unknown option (allowed: --base, --tag, --cuda, --wheel, --certificates, --)" ;;
   esac
 done
 
@@ -30,8 +34,14 @@ if [ -n "$wheel" ]; then
   mkdir "$context/dist"
   cp "$wheel" "$context/dist/"
 fi
+trust=()
+if [ -n "$certificates" ]; then
+  [ -f "$certificates" ] || die "--certificates: $certificates is not a file"
+  cp "$certificates" "$context/requirements/certificates.crt"
+  trust=(--build-arg PIP_CERT=/src/requirements/certificates.crt)
+fi
 arguments=(--file scripts/docker/Dockerfile --tag "$tag" --build-arg "BASE=$base" --build-arg "CUDA=$cuda"
-           --build-arg "JOBS=${SDTUNE_JOBS:-$(nproc)}" "$@" .)
+           --build-arg "JOBS=${SDTUNE_JOBS:-$(nproc)}" "${trust[@]}" "$@" .)
 cd "$context"
 if command -v docker >/dev/null && docker info >/dev/null 2>&1; then
   docker build "${arguments[@]}"

@@ -6,7 +6,7 @@ Not among the tests of scripts/test.sh, because a build takes half an hour and 1
 
 With a running Docker engine the image starts from debian:12; without one buildah builds it (Debian's packages buildah and
 debootstrap, as root) from a base of Debian's packages alone. SDTUNE_TEST_WHEEL names a wheel to install in place of compiling one,
-SDTUNE_TEST_BASE an image to start from.
+SDTUNE_TEST_BASE an image to start from, PIP_CERT the authorities that pip trusts here.
 """
 
 from __future__ import annotations
@@ -51,8 +51,11 @@ def base() -> str:
 
 @pytest.fixture(scope="module")
 def built(base: str) -> str:
-    wheel = os.environ.get("SDTUNE_TEST_WHEEL")
-    return script("build.sh", "--base", base, "--tag", TAG, *(["--wheel", wheel] if wheel else []))
+    options = ["--base", base, "--tag", TAG]
+    for option, variable in (("--wheel", "SDTUNE_TEST_WHEEL"), ("--certificates", "PIP_CERT")):
+        if variable in os.environ:
+            options += [option, os.environ[variable]]
+    return script("build.sh", *options)
 
 
 def test_its_size_is_told_and_no_surprise(built: str) -> None:
@@ -66,7 +69,8 @@ def test_it_trains_and_draws_with_the_embedded_base_and_no_network(built: str) -
     assert re.search(r"^test: ok, as user 10001 and without a network$", said, re.MULTILINE)
 
 
-def test_bad_words_are_refused(tmp_path: Path) -> None:
-    ended = subprocess.run(["bash", str(ROOT / "scripts" / "docker" / "build.sh"), "--wheel", str(tmp_path / "absent.whl")],
+@pytest.mark.parametrize("option", ["--wheel", "--certificates"])
+def test_a_file_that_is_not_there_is_named(option: str, tmp_path: Path) -> None:
+    ended = subprocess.run(["bash", str(ROOT / "scripts" / "docker" / "build.sh"), option, str(tmp_path / "absent")],
                            capture_output=True, text=True, check=False)
-    assert ended.returncode == 2 and "is not a file" in ended.stderr
+    assert ended.returncode == 2 and f"{option}: {tmp_path / 'absent'} is not a file" in ended.stderr
