@@ -20,6 +20,8 @@ from pathlib import Path
 import pytest
 from program import ROOT
 
+pytestmark = pytest.mark.timeout(7200)  # everything is compiled inside
+
 TAG = "sdtune-test"
 MOST_GIGABYTES = 6.0  # LibTorch with its CUDA libraries is 4.5 of them
 
