@@ -15,14 +15,19 @@ base=${BASE:-portrait-64}
 read -r -a eval_flags <<< "${EVAL_FLAGS:-}"
 train_flags=(--base "$base" --max-train-steps 1000 --checkpointing-steps 100 --identity-steps 100)
 [ -z "${JUDGE:-}" ] || { eval_flags+=(--judge "$JUDGE"); train_flags+=(--identity-judge "$JUDGE"); }
+# Both with the seeds of eval and with others, which the table averages.
+evaluate() {
+  "$program" eval --model "$here/run" --base "$base" --images "$here/photos" --output "$here/$1-2" --seed 100000 "${eval_flags[@]}"
+  "$program" eval --model "$here/run" --base "$base" --images "$here/photos" --output "$here/$1" "${eval_flags[@]}"
+}
 for subject in ${SUBJECTS:-0 1 2 3 4 5 6 7 8 9}; do
   here="$folder/$subject"
   [ ! -f "$here/last/eval.json" ] || continue
   "$program" render --subject "$subject" --views 5 --size 256 --no-captions --output "$here/photos" --overwrite
   "$program" train --images "$here/photos" --output "$here/run" --overwrite "${train_flags[@]}"
-  "$program" eval --model "$here/run" --base "$base" --images "$here/photos" --output "$here/best" "${eval_flags[@]}"
+  evaluate best
   # The last hundred steps again, for the model that the run would have had without looking.
   "$program" train --images "$here/photos" --output "$here/run" --resume-from-checkpoint latest --no-keep-best "${train_flags[@]}"
-  "$program" eval --model "$here/run" --base "$base" --images "$here/photos" --output "$here/last" "${eval_flags[@]}"
+  evaluate last
 done
 python3 scripts/eval_best_table.py "$folder"

@@ -3,8 +3,8 @@
 
     python3 scripts/eval_best_table.py runs/best
 
-FOLDER holds a folder a subject with best/eval.json and last/eval.json of `sdtune eval`, as scripts/eval_best.sh leaves them. Means
-come with the 95 % interval of Student's t over the subjects.
+FOLDER holds a folder a subject with best/eval.json and last/eval.json of `sdtune eval`, as scripts/eval_best.sh leaves them, and
+best-2 and last-2 of other seeds, which are averaged with them where they are there. Means come with the 95 % interval of Student's t over the subjects.
 """
 
 from __future__ import annotations
@@ -21,12 +21,18 @@ STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365
 
 
 def tuned_figures(path: Path) -> dict[str, float]:
-    """Figures of the tuned model."""
+    """Figures of the tuned model, of one evaluation."""
     row = json.loads(path.read_text())["rows"]["tuned"]
     figures = {name: row[name]["value"] for name in FIGURES}
     # A likeness beyond that of new renders is no gain.
     figures[SUM] = min(figures["subject_fidelity"], 1.0) + figures["prompt_fidelity"]
     return figures
+
+
+def mean_figures(home: Path, kind: str) -> dict[str, float]:
+    """Of all evaluations of a subject's model."""
+    found = [tuned_figures(path) for path in (home / kind / "eval.json", home / f"{kind}-2" / "eval.json") if path.is_file()]
+    return {name: sum(one[name] for one in found) / len(found) for name in found[0]}
 
 
 def interval(values: list[float]) -> tuple[float, float, float]:
@@ -48,8 +54,8 @@ def main() -> int:
     if not homes:
         print(f"{folder} holds no NUMBER/last/eval.json", file=sys.stderr)
         return 2
-    best = [tuned_figures(home / "best" / "eval.json") for home in homes]
-    last = [tuned_figures(home / "last" / "eval.json") for home in homes]
+    best = [mean_figures(home, "best") for home in homes]
+    last = [mean_figures(home, "last") for home in homes]
     summary, lines = {}, ["| figure | best look | last step | difference (95 %) |", "|---|---|---|---|"]
     for name in [SUM, *FIGURES]:
         mean, low, high = interval([one[name] - other[name] for one, other in zip(best, last, strict=True)])
