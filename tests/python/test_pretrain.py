@@ -58,6 +58,8 @@ def test_diffusers_loads_and_draws(trained: Path) -> None:
     images = pipeline("a photo of a person", num_inference_steps=2, output_type="np").images
     assert images.shape == (1, 64, 64, 3) and np.isfinite(images).all()
     assert pipeline.scheduler.config.prediction_type == "v_prediction"
+    assert pipeline.scheduler.timesteps[0] == 999, "sampling begins at the last timestep"
+    assert pipeline.scheduler.alphas_cumprod[-1] < 1e-6, "where nothing but noise is left"
 
 
 @pytest.mark.parametrize("change, named", [(("--seed", "5"), "seed"), (("--snr-gamma", "5"), "snr_gamma"),
@@ -72,8 +74,13 @@ def test_a_folder_of_another_run_is_refused(trained: Path, change: tuple[str, st
 
 
 def test_training_goes_on_from_a_model_that_is_there(trained: Path, tmp_path: Path) -> None:
-    """Its autoencoder is taken over, its words and weights begun with, on people that it did not see, watched by a judge that is there."""
-    begun = ("--initial-model", str(trained / "model"), "--initial-judge", str(ROOT / "models" / "portrait-judge"))
+    """Its autoencoder is taken over, its words and weights begun with, on people that it did not see, watched by a judge that is there,
+    and on the recipe's schedule, whatever its own was."""
+    shutil.copytree(trained / "model", tmp_path / "old")
+    path = tmp_path / "old" / "scheduler" / "scheduler_config.json"
+    schedule = json.loads(path.read_text())
+    path.write_text(json.dumps({**schedule, "rescale_betas_zero_snr": False, "timestep_spacing": "leading"}))
+    begun = ("--initial-model", str(tmp_path / "old"), "--initial-judge", str(ROOT / "models" / "portrait-judge"))
     pretrain(tmp_path / "on", *begun, "--first-picture", "4000")
     assert len((tmp_path / "on" / "base" / "curve.jsonl").read_text().splitlines()) == 1
     assert sorted(path.name for path in (tmp_path / "on").iterdir()) == ["base", "latents", "model", "pictures"]
@@ -82,6 +89,7 @@ def test_training_goes_on_from_a_model_that_is_there(trained: Path, tmp_path: Pa
     assert all(torch.equal(old["vae"][key], new["vae"][key]) for key in old["vae"])
     assert not all(torch.equal(old["unet"][key], new["unet"][key]) for key in old["unet"])
     assert losses(tmp_path / "on", "base")[0] < losses(trained, "base")[0]
+    assert json.loads((tmp_path / "on" / "model" / "scheduler" / "scheduler_config.json").read_text()) == schedule
     other = run(["pretrain", "--output", str(tmp_path / "on"), *NANO, "--first-picture", "4000"])
     assert other.returncode == 2 and "initial_model" in other.stderr
 

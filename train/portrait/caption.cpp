@@ -1,5 +1,6 @@
 #include "train/portrait/caption.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
@@ -11,27 +12,36 @@ namespace sdtune::train::portrait {
 namespace {
 
 constexpr std::uint32_t kCaptionDraws = 0x776f7264;  // "word"
+// People ask in few words ("a photo of a person on a beach"): three captions in ten keep only some of theirs.
+constexpr std::uint32_t kShortPercent = 30;
+constexpr std::uint32_t kShortLeftOutPercent = 75;
 
 // Draws in order; a caption's draws belong to it alone.
 class Words {
  public:
   // complete: nothing is left out.
-  Words(std::uint64_t seed, bool complete) : seed_(seed), complete_(complete) {}
-  std::uint32_t below(std::uint32_t count) {
-    const std::uint32_t word = philox4x32({{next_++, kCaptionDraws, 0, 0}}, static_cast<std::uint32_t>(seed_),
-                                          static_cast<std::uint32_t>(seed_ >> 32))
-                                   .word[0];
-    return static_cast<std::uint32_t>((static_cast<std::uint64_t>(word) * count) >> 32);
-  }
+  Words(std::uint64_t seed, bool complete)
+      : seed_(seed), complete_(complete), short_(draw(/*index=*/0, /*stream=*/1, 100) < kShortPercent) {}
+  std::uint32_t below(std::uint32_t count) { return draw(next_++, /*stream=*/0, count); }
   bool chance(std::uint32_t percent) { return below(100) < percent; }
-  bool leave_out(std::uint32_t percent) { return chance(percent) && !complete_; }
+  bool leave_out(std::uint32_t percent) {
+    return chance(short_ ? std::max(percent, kShortLeftOutPercent) : percent) && !complete_;
+  }
   std::string pick(std::initializer_list<std::string_view> choices) {
     return std::string(choices.begin()[below(static_cast<std::uint32_t>(choices.size()))]);
   }
 
  private:
+  std::uint32_t draw(std::uint32_t index, std::uint32_t stream, std::uint32_t count) const {
+    const std::uint32_t word = philox4x32({{index, kCaptionDraws, stream, 0}}, static_cast<std::uint32_t>(seed_),
+                                          static_cast<std::uint32_t>(seed_ >> 32))
+                                   .word[0];
+    return static_cast<std::uint32_t>((static_cast<std::uint64_t>(word) * count) >> 32);
+  }
+
   std::uint64_t seed_;
   bool complete_;
+  bool short_;
   std::uint32_t next_ = 0;
 };
 

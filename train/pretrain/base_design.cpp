@@ -59,18 +59,6 @@ model::ClipTextConfig text_config(const BaseDesign& design, const ClipTokenizer&
   return config;
 }
 
-Json scheduler_config() {
-  return {{"_class_name", "DPMSolverMultistepScheduler"},
-          {"num_train_timesteps", 1000},
-          {"beta_start", 0.00085},
-          {"beta_end", 0.012},
-          {"beta_schedule", "scaled_linear"},
-          {"prediction_type", "v_prediction"},
-          {"algorithm_type", "dpmsolver++"},
-          {"solver_order", 2},
-          {"steps_offset", 1}};
-}
-
 }  // namespace
 
 BaseDesign BaseDesign::named(const std::string& name) {
@@ -86,14 +74,31 @@ BaseDesign BaseDesign::named(const std::string& name) {
   return design;
 }
 
+// With Stable Diffusion's own end a latent of 256 places still shows its picture's mean at the last timestep, so that
+// pictures took colours and shapes from the noise that they begin with.
+void set_base_schedule(model::ModelBundle& bundle) {
+  bundle.scheduler_class = "DPMSolverMultistepScheduler";
+  bundle.scheduler_config = {{"_class_name", bundle.scheduler_class},
+                             {"num_train_timesteps", 1000},
+                             {"beta_start", 0.00085},
+                             {"beta_end", 0.012},
+                             {"beta_schedule", "scaled_linear"},
+                             {"rescale_betas_zero_snr", true},
+                             {"timestep_spacing", "trailing"},
+                             {"prediction_type", "v_prediction"},
+                             {"algorithm_type", "dpmsolver++"},
+                             {"solver_order", 2}};
+}
+
 model::ModelBundle new_base(const BaseDesign& design, ClipTokenizer tokenizer, std::uint64_t seed) {
   const model::ClipTextConfig text = text_config(design, tokenizer);
   model::ModelBundle bundle{.pipeline_class = "StableDiffusionPipeline",
                             .tokenizer = std::move(tokenizer),
                             .tokenizer_2 = std::nullopt,
-                            .scheduler_class = "DPMSolverMultistepScheduler",
-                            .scheduler_config = scheduler_config(),
+                            .scheduler_class = {},
+                            .scheduler_config = {},
                             .folder = {}};
+  set_base_schedule(bundle);
   bundle.text_encoder = model::CLIPTextModel(text);
   bundle.unet = model::UNet2DConditionModel(unet_config(design));
   bundle.vae = model::AutoencoderKL(vae_config(design));

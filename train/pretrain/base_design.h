@@ -26,7 +26,12 @@ struct BaseDesign {
   std::int64_t latent_size() const { return picture_size >> (vae_channels.size() - 1); }
 };
 
-// New modules with weights drawn from `seed`, float32 on the CPU; v-prediction on Stable Diffusion's schedule.
+// The noise that the base is trained on and drawn with: v-prediction on Stable Diffusion's schedule, brought to an end
+// where nothing but noise is left (Lin et al., "Common diffusion noise schedules and sample steps are flawed", WACV
+// 2024).
+void set_base_schedule(model::ModelBundle& bundle);
+
+// New modules with weights drawn from `seed`, float32 on the CPU, on the base's schedule.
 model::ModelBundle new_base(const BaseDesign& design, ClipTokenizer tokenizer, std::uint64_t seed);
 
 }  // namespace sdtune::train::pretrain

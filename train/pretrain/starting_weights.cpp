@@ -42,6 +42,7 @@ model::ModelBundle starting_base(const PretrainOptions& options, const BaseDesig
                                            std::to_string(side) + " px; allowed: a portrait base of " +
                                            std::to_string(design.picture_size) + " px)");
   }
+  set_base_schedule(bundle);
   return bundle;
 }
 

@@ -11,8 +11,8 @@
 
 namespace sdtune::train::pretrain {
 
-// Words learnt from the pool's captions and weights from the seed; with initial_model that model, float32 on the CPU.
-// Throws ConfigError for a model of another picture size, and what load_bundle throws.
+// Words learnt from the pool's captions and weights from the seed; with initial_model that model, on this design's
+// schedule; float32 on the CPU. Throws ConfigError for a model of another picture size, and what load_bundle throws.
 model::ModelBundle starting_base(const PretrainOptions& options, const BaseDesign& design, const PicturePool& pool);
 
 // The same for the judge, with initial_judge. Throws WeightError.
