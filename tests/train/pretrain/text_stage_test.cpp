@@ -55,7 +55,7 @@ TEST(TextStage, TheEncoderLearnsToReadColours) {
   TextStage stage(base, pool, 5, 32);
   StagePlan plan;
   plan.folder = scratch.path() / "text";
-  plan.total_steps = 300;
+  plan.total_steps = 400;
   plan.warmup_steps = 10;
   plan.average_decay = 0.9;
   plan.optim.learning_rate = 5e-3;
