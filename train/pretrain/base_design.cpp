@@ -85,6 +85,7 @@ void set_base_schedule(model::ModelBundle& bundle) {
                              {"beta_schedule", "scaled_linear"},
                              {"rescale_betas_zero_snr", true},
                              {"timestep_spacing", "trailing"},
+                             {"steps_offset", 1},  // of no effect on that spacing; diffusers warns without
                              {"prediction_type", "v_prediction"},
                              {"algorithm_type", "dpmsolver++"},
                              {"solver_order", 2}};
