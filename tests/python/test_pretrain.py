@@ -73,6 +73,13 @@ def test_a_folder_of_another_run_is_refused(trained: Path, change: tuple[str, st
     assert files_of(trained / "model") == before
 
 
+def test_checkpoints_tell_the_words_and_the_noise_they_were_trained_on(trained: Path) -> None:
+    """Another version's checkpoints, of other captions or another schedule, are refused as another run's are."""
+    settings = {stage: json.loads(next((trained / stage / "checkpoints").glob("*/state.json")).read_text())["settings"]
+                for stage in ("text", "base")}
+    assert settings["text"]["captions"] == settings["base"]["captions"] and "noise" in settings["base"]
+
+
 def test_training_goes_on_from_a_model_that_is_there(trained: Path, tmp_path: Path) -> None:
     """Its autoencoder is taken over, its words and weights begun with, on people that it did not see, watched by a judge that is there,
     and on the recipe's schedule, whatever its own was."""

@@ -30,6 +30,9 @@ namespace {
 
 constexpr std::int64_t kWarmupSteps = 300;
 constexpr std::int64_t kCurvePictures = 128;
+// What a checkpoint was trained on that no option says: another version's would go on with other words or other noise.
+constexpr const char* kCaptions = "three in ten short";
+constexpr const char* kNoise = "zero terminal SNR";
 
 torch::Dtype compute_dtype(const PretrainOptions& options, torch::Device device) {
   if (options.mixed_precision == "auto") return device.is_cuda() ? torch::kBFloat16 : torch::kFloat32;
@@ -154,7 +157,9 @@ class Pretraining {
 
   StageEnd train_text() {
     TextStage stage(bundle_, pool_, static_cast<std::uint64_t>(options_.seed), options_.text.batch_size);
-    StageLoop loop(stage, plan("text", options_.text), observer_.on_progress);
+    StagePlan text = plan("text", options_.text);
+    text.identity.settings["captions"] = kCaptions;
+    StageLoop loop(stage, text, observer_.on_progress);
     const StageEnd end = loop.run(limits_);
     loop.settle();
     return end;
@@ -171,6 +176,8 @@ class Pretraining {
     BaseStage stage(bundle_, pool_, latents, stage_options);
     StagePlan base = plan("base", options_.base);
     base.average_decay = options_.base_average_decay;
+    base.identity.settings["captions"] = kCaptions;
+    base.identity.settings["noise"] = kNoise;
     base.identity.settings["base_average_decay"] = std::to_string(options_.base_average_decay);
     base.identity.settings["snr_gamma"] = options_.snr_gamma ? std::to_string(*options_.snr_gamma) : "none";
     base.identity.settings["head_weight"] = std::to_string(options_.head_weight);
