@@ -2,6 +2,7 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "model/kernels/matrix_product.h"
 #include "model/kernels/patches.h"
 
 namespace sdtune::model {
@@ -22,6 +23,14 @@ bool are_patches_cheaper(int64_t rows, int64_t out_channels) {
 // A channels_last map as a matrix with a row a pixel; shares memory.
 torch::Tensor as_rows(const torch::Tensor& map) {
   return map.permute({0, 2, 3, 1}).reshape({-1, map.size(1)});
+}
+
+// The way back for a fresh matrix; not a view of it, so that callers may add to it in place.
+torch::Tensor as_map(const torch::Tensor& rows, int64_t batch, int64_t height, int64_t width) {
+  const int64_t channels = rows.size(1);
+  torch::Tensor map = torch::empty({0}, rows.options());
+  return map.set_(rows.storage(), 0, {batch, channels, height, width},
+                  {height * width * channels, 1, width * channels, channels});
 }
 
 // A pixel's patch of kernel size 1 is the pixel itself.
@@ -45,11 +54,8 @@ struct PatchConvolution : torch::autograd::Function<PatchConvolution> {
     context->saved_data["stride"] = shape.stride;
     context->saved_data["padding"] = shape.padding;
     const auto out_size = [&](int64_t size) { return (size + 2 * shape.padding - shape.kernel) / shape.stride + 1; };
-    torch::Tensor out = torch::empty({x.size(0), weight.size(0), out_size(x.size(2)), out_size(x.size(3))}, x.options(),
-                                     torch::MemoryFormat::ChannelsLast);
-    torch::Tensor rows = as_rows(out);  // `out` itself is returned, not a view, so that callers may add to it in place
-    torch::addmm_out(rows, bias, patches_of(x, shape), weight.flatten(1).t());
-    return out;
+    return as_map(product(patches_of(x, shape), weight.flatten(1).t(), bias), x.size(0), out_size(x.size(2)),
+                  out_size(x.size(3)));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -60,8 +66,8 @@ struct PatchConvolution : torch::autograd::Function<PatchConvolution> {
                               .padding = context->saved_data["padding"].toInt()};
     const torch::Tensor dy = as_rows(gradients[0]);
     variable_list out(4);
-    if (context->needs_input_grad(1)) out[1] = torch::mm(dy.t(), patches_of(x, shape)).view_as(weight);
-    if (context->needs_input_grad(0)) out[0] = input_gradient(torch::mm(dy, weight.flatten(1)), x, shape);
+    if (context->needs_input_grad(1)) out[1] = product(dy.t(), patches_of(x, shape)).view_as(weight);
+    if (context->needs_input_grad(0)) out[0] = input_gradient(product(dy, weight.flatten(1)), x, shape);
     if (context->needs_input_grad(2)) out[2] = dy.sum(0);
     return out;
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/kernels/conv2d.h"
+#include "model/kernels/matrix_product.h"
 #include "model/nn/initial_values.h"
 
 namespace sdtune::model {
@@ -25,17 +26,17 @@ LinearImpl::LinearImpl(int64_t in_features, int64_t out_features, bool with_bias
 }
 
 torch::Tensor LinearImpl::forward(const torch::Tensor& x) {
-  return add_branches(torch::linear(x, weight, bias), x);
+  return add_branches(apply_linear(x, weight, bias), x);
 }
 
 torch::Tensor LinearImpl::forward_without_bias(const torch::Tensor& x) {
-  return add_branches(torch::linear(x, weight), x);
+  return add_branches(apply_linear(x, weight), x);
 }
 
 torch::Tensor LinearImpl::add_branches(torch::Tensor y, const torch::Tensor& x) const {
   if (branches.empty()) return y;
   return with_branches(std::move(y), x, [](const torch::Tensor& seen, const torch::Tensor& matrix, bool /*is_down*/) {
-    return torch::linear(seen, matrix);
+    return apply_linear(seen, matrix);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/nn/functional/conv.h>
 
+#include "model/kernels/matrix_product.h"
 #include "model/nn/attention.h"
 
 namespace sdtune::train {
@@ -42,6 +43,15 @@ TEST(PassTrace, CountsProductsAndConvolutionsOfBothDirections) {
   const PassCost frozen =
       trace_pass([&](const MarkPiece&) { torch::conv2d(x, fixed, {}, /*stride=*/2, /*padding=*/1).sum().backward(); });
   EXPECT_EQ(frozen.flops, 2 * once);  // no gradient of the weight
+}
+
+// One of the two libraries multiplies, by the processor: the operations are the same.
+TEST(PassTrace, CountsProductsOfEitherLibrary) {
+  const torch::Tensor x = torch::ones({4, 64, 128}).set_requires_grad(true);
+  const torch::Tensor weight = torch::ones({256, 128}).set_requires_grad(true);
+  const double once = 2.0 * 4 * 64 * 128 * 256;
+  EXPECT_EQ(trace_pass([&](const MarkPiece&) { model::onednn_product(x.flatten(0, 1), weight.t()); }).flops, once);
+  EXPECT_EQ(trace_pass([&](const MarkPiece&) { model::apply_linear(x, weight).sum().backward(); }).flops, 3 * once);
 }
 
 TEST(PassTrace, TellsAttentionToPixelsFromAttentionToText) {

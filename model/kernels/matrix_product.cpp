@@ -1,0 +1,94 @@
+#include "model/kernels/matrix_product.h"
+
+#include <ATen/Context.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace sdtune::model {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Below, making oneDNN's description of the product costs more than it gains.
+constexpr int64_t kFewMultiplications = int64_t{1} << 20;
+// And below this many rows, bringing the other matrix into its blocks does.
+constexpr int64_t kFewRows = 32;
+
+bool is_onednn_faster_here() {
+  static const bool is_faster =
+      at::globalContext().hasMKLDNN() && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_is("intel") == 0;
+  return is_faster;
+}
+
+bool is_for_onednn(const torch::Tensor& x, int64_t out_features) {
+  const int64_t products = x.numel() * out_features, rows = x.numel() / std::max<int64_t>(x.size(-1), 1);
+  return is_onednn_faster_here() && x.is_cpu() && x.scalar_type() == torch::kFloat32 &&
+         at::globalContext().userEnabledMkldnn() && products >= kFewMultiplications && rows >= kFewRows;
+}
+
+torch::Tensor as_rows(const torch::Tensor& x) {
+  return x.reshape({-1, x.size(-1)});
+}
+
+std::optional<torch::Tensor> given(const torch::Tensor& bias) {
+  return bias.defined() ? std::optional(bias) : std::nullopt;
+}
+
+// Rows of a fresh matrix as [..., n], not as a view of it, so that callers may add to it in place.
+torch::Tensor shaped(const torch::Tensor& rows, at::IntArrayRef like) {
+  std::vector<int64_t> sizes = like.vec();
+  sizes.back() = rows.size(1);
+  torch::Tensor out = torch::empty({0}, rows.options());
+  return out.set_(rows.storage(), 0, sizes, c10::contiguous_strides(sizes));
+}
+
+struct OneDnnLinear : torch::autograd::Function<OneDnnLinear> {
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x, const torch::Tensor& weight,
+                               const std::optional<torch::Tensor>& bias) {
+    context->save_for_backward({x, weight});
+    context->saved_data["has_bias"] = bias.has_value();
+    return shaped(onednn_product(as_rows(x), weight.t(), bias.value_or(torch::Tensor())), x.sizes());
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const torch::Tensor &x = saved[0], &weight = saved[1];
+    const torch::Tensor dy = as_rows(gradients[0]);
+    variable_list out(3);
+    if (context->needs_input_grad(0)) out[0] = shaped(onednn_product(dy, weight), x.sizes());
+    if (context->needs_input_grad(1)) out[1] = onednn_product(dy.t(), as_rows(x));
+    const bool has_bias = context->saved_data["has_bias"].toBool();  // without one there is no third edge to ask for
+    if (has_bias && context->needs_input_grad(2)) out[2] = dy.sum(0);
+    return out;
+  }
+};
+
+}  // namespace
+
+torch::Tensor apply_linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {
+  if (!is_for_onednn(x, weight.size(0)) || weight.scalar_type() != x.scalar_type()) {
+    return torch::linear(x, weight, bias);
+  }
+  return OneDnnLinear::apply(x, weight, given(bias));
+}
+
+torch::Tensor product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias) {
+  if (is_for_onednn(a, b.size(1))) return onednn_product(a, b, bias);
+  return bias.defined() ? torch::addmm(bias, a, b) : torch::mm(a, b);
+}
+
+torch::Tensor onednn_product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias) {
+  using Linear = torch::Tensor(const torch::Tensor&, const torch::Tensor&, const std::optional<torch::Tensor>&,
+                               std::string_view, c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>);
+  static const auto call =
+      c10::Dispatcher::singleton().findSchemaOrThrow("mkldnn::_linear_pointwise", "").typed<Linear>();
+  return call.call(a, b.t(), given(bias), "none", c10::List<std::optional<at::Scalar>>(), "");
+}
+
+}  // namespace sdtune::model

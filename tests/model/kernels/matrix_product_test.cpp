@@ -1,0 +1,83 @@
+#include "model/kernels/matrix_product.h"
+
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/types.h>
+
+#include <tuple>
+
+namespace sdtune::model {
+namespace {
+
+double relative(const torch::Tensor& a, const torch::Tensor& b) {
+  return ((a.to(torch::kFloat64) - b).norm() / b.to(torch::kFloat64).norm()).item<double>();
+}
+
+torch::Tensor leaf(at::IntArrayRef sizes) {
+  return torch::randn(sizes).set_requires_grad(true);
+}
+
+// Sizes of x, and features that come out: below and above the number of multiplications from where it may be oneDNN.
+using Case = std::tuple<std::vector<int64_t>, int64_t>;
+class LinearCases : public testing::TestWithParam<Case> {};
+
+TEST_P(LinearCases, AgreesWithDoublePrecisionForwardAndBackward) {
+  const auto [sizes, features] = GetParam();
+  torch::manual_seed(0);
+  const torch::Tensor x = leaf(sizes), weight = leaf({features, sizes.back()}), bias = leaf({features});
+  const torch::Tensor y = apply_linear(x, weight, bias);
+  const torch::Tensor expected =
+      torch::linear(x.to(torch::kFloat64), weight.to(torch::kFloat64), bias.to(torch::kFloat64));
+  ASSERT_EQ(y.sizes(), expected.sizes());
+  EXPECT_LE(relative(y, expected), 1e-6);
+  EXPECT_LE(relative(apply_linear(x, weight) + bias, expected), 1e-6);
+  EXPECT_GT(relative(apply_linear(x, weight), expected), 1e-3) << "a bias left out must show";
+  const torch::Tensor dy = torch::randn(y.sizes());
+  const auto ours = torch::autograd::grad({y}, {x, weight, bias}, {dy});
+  const auto theirs = torch::autograd::grad({expected}, {x, weight, bias}, {dy.to(torch::kFloat64)});
+  for (size_t i = 0; i < ours.size(); ++i) EXPECT_LE(relative(ours[i], theirs[i]), 2e-6) << "leaf " << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, LinearCases,
+                         testing::Values(Case{{2, 5, 7}, 3}, Case{{1, 33}, 65}, Case{{2, 77, 96}, 192},
+                                         Case{{4, 64, 128}, 1024}, Case{{130, 1153}, 31}));
+
+TEST(Linear, ResultMayBeAddedToInPlace) {
+  torch::manual_seed(0);
+  const torch::Tensor x = torch::randn({2, 64, 128}), other = leaf({2, 64, 256}), weight = leaf({256, 128});
+  const auto gradients = [&](const torch::Tensor& y) {
+    return torch::autograd::grad({y.square().sum()}, {weight, other});
+  };
+  const auto in_place = gradients(apply_linear(x, weight).add_(other, 0.5)),
+             apart = gradients(torch::linear(x, weight) + other * 0.5);
+  for (size_t i = 0; i < apart.size(); ++i) EXPECT_LE(relative(in_place[i], apart[i]), 2e-6);
+}
+
+TEST(Linear, LeavesAloneWhatNeedsNoGradient) {
+  const torch::Tensor x = torch::randn({4, 64, 128}), weight = torch::randn({1024, 128}), bias = leaf({1024});
+  EXPECT_FALSE(apply_linear(x, weight).requires_grad());
+  apply_linear(x, weight, bias).sum().backward();
+  EXPECT_TRUE(torch::allclose(bias.grad(), torch::full({1024}, 256.0)));
+}
+
+// Only some processors are sent to oneDNN: it must be right on each that the tests run on.
+TEST(OneDnnProduct, AgreesWithDoublePrecisionHoweverItsMatricesLie) {
+  torch::manual_seed(0);
+  for (const auto& [m, k, n] : {std::tuple<int64_t, int64_t, int64_t>{1, 7, 3}, {64, 1152, 128}, {33, 129, 257}}) {
+    const torch::Tensor a = torch::randn({m, k}), b = torch::randn({k, n}), bias = torch::randn({n});
+    const torch::Tensor expected = torch::addmm(bias.to(torch::kFloat64), a.to(torch::kFloat64), b.to(torch::kFloat64));
+    const torch::Tensor a_by_columns = a.t().contiguous().t(), b_by_columns = b.t().contiguous().t();
+    const torch::Tensor slice = torch::cat({a, a}, 1).slice(1, 0, k);
+    for (const torch::Tensor& left : {a, a_by_columns, slice}) {
+      for (const torch::Tensor& right : {b, b_by_columns}) {
+        EXPECT_LE(relative(onednn_product(left, right, bias), expected), 1e-6) << m << " " << k << " " << n;
+        EXPECT_LE(relative(onednn_product(left, right) + bias, expected), 1e-6);
+        EXPECT_LE(relative(product(left, right, bias), expected), 1e-6);
+      }
+    }
+    EXPECT_TRUE(torch::equal(onednn_product(a, b, bias), onednn_product(a, b, bias)));
+  }
+}
+
+}  // namespace
+}  // namespace sdtune::model
