@@ -75,6 +75,10 @@ torch::Tensor apply_linear(const torch::Tensor& x, const torch::Tensor& weight, 
   if (!is_for_onednn(x, weight.size(0)) || weight.scalar_type() != x.scalar_type()) {
     return torch::linear(x, weight, bias);
   }
+  return onednn_linear(x, weight, bias);
+}
+
+torch::Tensor onednn_linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {
   return OneDnnLinear::apply(x, weight, given(bias));
 }
 

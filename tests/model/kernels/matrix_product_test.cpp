@@ -5,6 +5,7 @@
 #include <torch/types.h>
 
 #include <tuple>
+#include <vector>
 
 namespace sdtune::model {
 namespace {
@@ -17,25 +18,32 @@ torch::Tensor leaf(at::IntArrayRef sizes) {
   return torch::randn(sizes).set_requires_grad(true);
 }
 
+using Apply = torch::Tensor (*)(const torch::Tensor&, const torch::Tensor&, const torch::Tensor&);
+
 // Sizes of x, and features that come out: below and above the number of multiplications from where it may be oneDNN.
+// Only some processors are sent there: it must be right on each that the tests run on.
 using Case = std::tuple<std::vector<int64_t>, int64_t>;
 class LinearCases : public testing::TestWithParam<Case> {};
 
-TEST_P(LinearCases, AgreesWithDoublePrecisionForwardAndBackward) {
-  const auto [sizes, features] = GetParam();
+void expect_double_precision(Apply apply, const std::vector<int64_t>& sizes, int64_t features) {
   torch::manual_seed(0);
   const torch::Tensor x = leaf(sizes), weight = leaf({features, sizes.back()}), bias = leaf({features});
-  const torch::Tensor y = apply_linear(x, weight, bias);
+  const torch::Tensor y = apply(x, weight, bias);
   const torch::Tensor expected =
       torch::linear(x.to(torch::kFloat64), weight.to(torch::kFloat64), bias.to(torch::kFloat64));
   ASSERT_EQ(y.sizes(), expected.sizes());
   EXPECT_LE(relative(y, expected), 1e-6);
-  EXPECT_LE(relative(apply_linear(x, weight) + bias, expected), 1e-6);
-  EXPECT_GT(relative(apply_linear(x, weight), expected), 1e-3) << "a bias left out must show";
+  EXPECT_LE(relative(apply(x, weight, {}) + bias, expected), 1e-6);
+  EXPECT_GT(relative(apply(x, weight, {}), expected), 1e-3) << "a bias left out must show";
   const torch::Tensor dy = torch::randn(y.sizes());
   const auto ours = torch::autograd::grad({y}, {x, weight, bias}, {dy});
   const auto theirs = torch::autograd::grad({expected}, {x, weight, bias}, {dy.to(torch::kFloat64)});
   for (size_t i = 0; i < ours.size(); ++i) EXPECT_LE(relative(ours[i], theirs[i]), 2e-6) << "leaf " << i;
+}
+
+TEST_P(LinearCases, AgreesWithDoublePrecisionForwardAndBackward) {
+  const auto& [sizes, features] = GetParam();
+  for (const Apply apply : {&apply_linear, &onednn_linear}) expect_double_precision(apply, sizes, features);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, LinearCases,
@@ -48,19 +56,20 @@ TEST(Linear, ResultMayBeAddedToInPlace) {
   const auto gradients = [&](const torch::Tensor& y) {
     return torch::autograd::grad({y.square().sum()}, {weight, other});
   };
-  const auto in_place = gradients(apply_linear(x, weight).add_(other, 0.5)),
-             apart = gradients(torch::linear(x, weight) + other * 0.5);
-  for (size_t i = 0; i < apart.size(); ++i) EXPECT_LE(relative(in_place[i], apart[i]), 2e-6);
+  const auto apart = gradients(torch::linear(x, weight) + other * 0.5);
+  for (const Apply apply : {&apply_linear, &onednn_linear}) {
+    const auto in_place = gradients(apply(x, weight, {}).add_(other, 0.5));
+    for (size_t i = 0; i < apart.size(); ++i) EXPECT_LE(relative(in_place[i], apart[i]), 2e-6);
+  }
 }
 
 TEST(Linear, LeavesAloneWhatNeedsNoGradient) {
   const torch::Tensor x = torch::randn({4, 64, 128}), weight = torch::randn({1024, 128}), bias = leaf({1024});
-  EXPECT_FALSE(apply_linear(x, weight).requires_grad());
-  apply_linear(x, weight, bias).sum().backward();
+  EXPECT_FALSE(onednn_linear(x, weight).requires_grad());
+  onednn_linear(x, weight, bias).sum().backward();
   EXPECT_TRUE(torch::allclose(bias.grad(), torch::full({1024}, 256.0)));
 }
 
-// Only some processors are sent to oneDNN: it must be right on each that the tests run on.
 TEST(OneDnnProduct, AgreesWithDoublePrecisionHoweverItsMatricesLie) {
   torch::manual_seed(0);
   for (const auto& [m, k, n] : {std::tuple<int64_t, int64_t, int64_t>{1, 7, 3}, {64, 1152, 128}, {33, 129, 257}}) {
