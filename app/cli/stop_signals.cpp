@@ -4,6 +4,8 @@
 
 #include <csignal>
 
+#include "model/base/signal_stack.h"
+
 namespace sdtune::app {
 namespace {
 
@@ -28,10 +30,11 @@ void ignore_closed_pipes() {
 }
 
 void install_stop_signals(void (*on_stop)(int signal)) {
+  static const SignalStack stack;  // of the main thread, where signals arrive
   notify.store(on_stop);
   struct sigaction action = {};
   action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);

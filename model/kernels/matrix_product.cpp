@@ -1,13 +1,17 @@
 #include "model/kernels/matrix_product.h"
 
 #include <ATen/Context.h>
-#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <optional>
-#include <string_view>
 #include <vector>
+
+// LibTorch exports it but ships no header for it: result = beta * result + alpha * a b, of matrices or batches of them.
+namespace at::native {
+TORCH_API void mkldnn_matmul(const Tensor& a, const Tensor& b, const Tensor& result, float beta, float alpha);
+}
 
 namespace sdtune::model {
 namespace {
@@ -21,8 +25,7 @@ constexpr int64_t kFewMultiplications = int64_t{1} << 20;
 constexpr int64_t kFewRows = 32;
 
 bool is_onednn_faster_here() {
-  static const bool is_faster =
-      at::globalContext().hasMKLDNN() && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_is("intel") == 0;
+  static const bool is_faster = can_multiply_by_onednn() && __builtin_cpu_is("intel") == 0;
   return is_faster;
 }
 
@@ -48,6 +51,15 @@ torch::Tensor shaped(const torch::Tensor& rows, at::IntArrayRef like) {
   return out.set_(rows.storage(), 0, sizes, c10::contiguous_strides(sizes));
 }
 
+// A matrix, or one that was transposed, as a batch of one. For a lone matrix with few rows oneDNN 3.10 takes a kernel
+// that points the stack register into a buffer on the heap: a signal that comes meanwhile overwrites what lies below it
+// (oneDNN issue 4845), and a run that was asked to stop dies of it. Batches never go that way.
+torch::Tensor batch_of_one(const torch::Tensor& matrix) {
+  const bool is_plain = matrix.is_contiguous() || matrix.t().is_contiguous();
+  const torch::Tensor plain = is_plain ? matrix : matrix.contiguous();
+  return plain.as_strided({1, plain.size(0), plain.size(1)}, {plain.numel(), plain.stride(0), plain.stride(1)});
+}
+
 struct OneDnnLinear : torch::autograd::Function<OneDnnLinear> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x, const torch::Tensor& weight,
                                const std::optional<torch::Tensor>& bias) {
@@ -71,6 +83,12 @@ struct OneDnnLinear : torch::autograd::Function<OneDnnLinear> {
 
 }  // namespace
 
+bool can_multiply_by_onednn() {
+  static const bool can = at::globalContext().hasMKLDNN() && __builtin_cpu_supports("avx512bw") != 0 &&
+                          __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512dq") != 0;
+  return can;
+}
+
 torch::Tensor apply_linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {
   if (!is_for_onednn(x, weight.size(0)) || weight.scalar_type() != x.scalar_type()) {
     return torch::linear(x, weight, bias);
@@ -88,11 +106,12 @@ torch::Tensor product(const torch::Tensor& a, const torch::Tensor& b, const torc
 }
 
 torch::Tensor onednn_product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias) {
-  using Linear = torch::Tensor(const torch::Tensor&, const torch::Tensor&, const std::optional<torch::Tensor>&,
-                               std::string_view, c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>);
-  static const auto call =
-      c10::Dispatcher::singleton().findSchemaOrThrow("mkldnn::_linear_pointwise", "").typed<Linear>();
-  return call.call(a, b.t(), given(bias), "none", c10::List<std::optional<at::Scalar>>(), "");
+  RECORD_FUNCTION("sdtune::onednn_product", std::vector<c10::IValue>({a, b}));
+  const int64_t rows = a.size(0), columns = b.size(1);
+  torch::Tensor out = torch::empty({rows, columns}, a.options().requires_grad(false));
+  if (bias.defined()) out.copy_(bias.expand({rows, columns}));
+  at::native::mkldnn_matmul(batch_of_one(a), batch_of_one(b), batch_of_one(out), bias.defined() ? 1.0F : 0.0F, 1.0F);
+  return out;
 }
 
 }  // namespace sdtune::model

@@ -15,7 +15,8 @@ torch::Tensor apply_linear(const torch::Tensor& x, const torch::Tensor& weight, 
 // a [m, k], b [k, n], bias [n] or undefined -> a b + bias, [m, n]; picks as apply_linear does, without gradients.
 torch::Tensor product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias = {});
 
-// The same two by oneDNN on any processor; float32 on the CPU.
+// The same two by oneDNN, float32 on the CPU, where can_multiply_by_onednn(): on processors with AVX-512, also Intel's.
+bool can_multiply_by_onednn();
 torch::Tensor onednn_linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias = {});
 torch::Tensor onednn_product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias = {});
 

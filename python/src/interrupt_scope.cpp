@@ -34,7 +34,7 @@ std::optional<struct sigaction> take_over(int signal, bool only_default) {
   if (only_default && !(is_plain && old.sa_handler == SIG_DFL)) return std::nullopt;
   struct sigaction action = {};
   action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   sigaction(signal, &action, nullptr);
   return old;
@@ -61,6 +61,7 @@ InterruptScope::~InterruptScope() {
 void InterruptScope::install() {
   received.store(0);
   installed_ = true;
+  stack_.emplace();
   old_interrupt_ = take_over(SIGINT, false);
   old_terminate_ = take_over(SIGTERM, true);
 }
@@ -70,6 +71,7 @@ void InterruptScope::restore() {
   installed_ = false;
   if (old_interrupt_) sigaction(SIGINT, &*old_interrupt_, nullptr);
   if (old_terminate_) sigaction(SIGTERM, &*old_terminate_, nullptr);
+  stack_.reset();
   current_flag.store(nullptr);
   current_stop.store(nullptr);
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <optional>
 
+#include "model/base/signal_stack.h"
 #include "train/run/train.h"
 
 namespace sdtune::python {
@@ -31,6 +32,7 @@ class InterruptScope {
   void restore();
 
   bool installed_ = false;
+  std::optional<SignalStack> stack_;
   std::optional<struct sigaction> old_interrupt_;
   std::optional<struct sigaction> old_terminate_;
 };

@@ -254,6 +254,25 @@ def test_ctrl_c_ends_a_call_after_its_step(tiny_sd1: Path) -> None:
     assert child.returncode == 0 and "interrupted (1, 32, 32, 3)" in lines and "900" not in lines
 
 
+def test_signals_of_a_timer_leave_a_drawing_as_it_is(tiny_sd1: Path) -> None:
+    """A profiler sends such: the frames of their handlers must not land where a product of matrices keeps its data."""
+    program = textwrap.dedent(f"""
+        import signal, sdtune
+        pipe = sdtune.StableDiffusionPipeline.from_pretrained({str(tiny_sd1)!r})
+        def draw():
+            picture = pipe("a cat", num_inference_steps=50, generator=sdtune.Generator(3), output_type="np")
+            return picture.images.tobytes()
+        quiet, handled = draw(), []
+        signal.signal(signal.SIGALRM, lambda number, frame: handled.append(number))
+        signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+        drawn = [draw() for _ in range(10)]
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        print(len(handled) > 5, all(picture == quiet for picture in drawn))
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "True True"), done.stderr
+
+
 @pytest.mark.parametrize("order", ["sdtune alone", "torch first", "sdtune first"])
 def test_imports_without_torch_and_beside_it(order: str, tiny_sd1: Path) -> None:
     program = textwrap.dedent(f"""

@@ -25,12 +25,6 @@ double product(Arguments arguments, std::size_t left, std::size_t right) {
   return 2.0 * numel(arguments, left) * static_cast<double>(arguments[right].toTensor().size(-1));
 }
 
-// [m, k] x [n, k] transposed
-double product_with_rows(Arguments arguments) {
-  if (!is_tensor(arguments, 0) || !is_tensor(arguments, 1)) return 0;
-  return 2.0 * numel(arguments, 0) * static_cast<double>(arguments[1].toTensor().size(0));
-}
-
 // Arguments (input, weight, bias, stride, padding, dilation, ..); one number for both directions stands alone.
 double convolution(Arguments arguments) {
   if (!is_tensor(arguments, 0) || !is_tensor(arguments, 1) || arguments.size() < 5) return 0;
@@ -77,7 +71,7 @@ OperatorFlops attention(Arguments arguments, std::size_t query, double passes) {
 
 OperatorFlops operator_flops(std::string_view name, Arguments arguments) {
   if (name == "aten::mm" || name == "aten::bmm") return {product(arguments, 0, 1), false};
-  if (name == "mkldnn::_linear_pointwise") return {product_with_rows(arguments), false};
+  if (name == "sdtune::onednn_product") return {product(arguments, 0, 1), false};
   if (name == "aten::addmm" || name == "aten::baddbmm") return {product(arguments, 1, 2), false};
   if (name == "aten::convolution") return {convolution(arguments), false};
   if (name == "aten::convolution_backward") return {convolution_backward(arguments), false};

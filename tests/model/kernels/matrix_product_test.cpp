@@ -1,9 +1,15 @@
 #include "model/kernels/matrix_product.h"
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
 
+#include <atomic>
+#include <cstdint>
 #include <tuple>
 #include <vector>
 
@@ -20,8 +26,13 @@ torch::Tensor leaf(at::IntArrayRef sizes) {
 
 using Apply = torch::Tensor (*)(const torch::Tensor&, const torch::Tensor&, const torch::Tensor&);
 
+// Only some processors are sent to oneDNN: it must be right on each that can go there.
+std::vector<Apply> every_linear() {
+  if (can_multiply_by_onednn()) return {&apply_linear, &onednn_linear};
+  return {&apply_linear};
+}
+
 // Sizes of x, and features that come out: below and above the number of multiplications from where it may be oneDNN.
-// Only some processors are sent there: it must be right on each that the tests run on.
 using Case = std::tuple<std::vector<int64_t>, int64_t>;
 class LinearCases : public testing::TestWithParam<Case> {};
 
@@ -43,7 +54,7 @@ void expect_double_precision(Apply apply, const std::vector<int64_t>& sizes, int
 
 TEST_P(LinearCases, AgreesWithDoublePrecisionForwardAndBackward) {
   const auto& [sizes, features] = GetParam();
-  for (const Apply apply : {&apply_linear, &onednn_linear}) expect_double_precision(apply, sizes, features);
+  for (const Apply apply : every_linear()) expect_double_precision(apply, sizes, features);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, LinearCases,
@@ -57,7 +68,7 @@ TEST(Linear, ResultMayBeAddedToInPlace) {
     return torch::autograd::grad({y.square().sum()}, {weight, other});
   };
   const auto apart = gradients(torch::linear(x, weight) + other * 0.5);
-  for (const Apply apply : {&apply_linear, &onednn_linear}) {
+  for (const Apply apply : every_linear()) {
     const auto in_place = gradients(apply(x, weight, {}).add_(other, 0.5));
     for (size_t i = 0; i < apart.size(); ++i) EXPECT_LE(relative(in_place[i], apart[i]), 2e-6);
   }
@@ -65,27 +76,100 @@ TEST(Linear, ResultMayBeAddedToInPlace) {
 
 TEST(Linear, LeavesAloneWhatNeedsNoGradient) {
   const torch::Tensor x = torch::randn({4, 64, 128}), weight = torch::randn({1024, 128}), bias = leaf({1024});
-  EXPECT_FALSE(onednn_linear(x, weight).requires_grad());
-  onednn_linear(x, weight, bias).sum().backward();
-  EXPECT_TRUE(torch::allclose(bias.grad(), torch::full({1024}, 256.0)));
+  for (const Apply apply : every_linear()) {
+    EXPECT_FALSE(apply(x, weight, {}).requires_grad());
+    bias.mutable_grad().reset();
+    apply(x, weight, bias).sum().backward();
+    EXPECT_TRUE(torch::allclose(bias.grad(), torch::full({1024}, 256.0)));
+  }
 }
 
-TEST(OneDnnProduct, AgreesWithDoublePrecisionHoweverItsMatricesLie) {
+using Multiply = torch::Tensor (*)(const torch::Tensor&, const torch::Tensor&, const torch::Tensor&);
+
+std::vector<Multiply> every_product() {
+  if (can_multiply_by_onednn()) return {&product, &onednn_product};
+  return {&product};
+}
+
+TEST(Product, AgreesWithDoublePrecisionHoweverItsMatricesLie) {
   torch::manual_seed(0);
   for (const auto& [m, k, n] : {std::tuple<int64_t, int64_t, int64_t>{1, 7, 3}, {64, 1152, 128}, {33, 129, 257}}) {
     const torch::Tensor a = torch::randn({m, k}), b = torch::randn({k, n}), bias = torch::randn({n});
     const torch::Tensor expected = torch::addmm(bias.to(torch::kFloat64), a.to(torch::kFloat64), b.to(torch::kFloat64));
     const torch::Tensor a_by_columns = a.t().contiguous().t(), b_by_columns = b.t().contiguous().t();
     const torch::Tensor slice = torch::cat({a, a}, 1).slice(1, 0, k);
-    for (const torch::Tensor& left : {a, a_by_columns, slice}) {
-      for (const torch::Tensor& right : {b, b_by_columns}) {
-        EXPECT_LE(relative(onednn_product(left, right, bias), expected), 1e-6) << m << " " << k << " " << n;
-        EXPECT_LE(relative(onednn_product(left, right) + bias, expected), 1e-6);
-        EXPECT_LE(relative(product(left, right, bias), expected), 1e-6);
+    for (const Multiply multiply : every_product()) {
+      for (const torch::Tensor& left : {a, a_by_columns, slice}) {
+        for (const torch::Tensor& right : {b, b_by_columns}) {
+          EXPECT_LE(relative(multiply(left, right, bias), expected), 1e-6) << m << " " << k << " " << n;
+          EXPECT_LE(relative(multiply(left, right, {}) + bias, expected), 1e-6);
+        }
+      }
+      EXPECT_TRUE(torch::equal(multiply(a, b, bias), multiply(a, b, bias)));
+    }
+  }
+}
+
+// Where the frames of signal handlers lie: all within [lowest, highest].
+std::atomic<uintptr_t> lowest{UINTPTR_MAX}, highest{0};
+std::atomic<int> signals{0};
+
+void note_frame(int) {
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  if (here < lowest) lowest = here;
+  if (here > highest) highest = here;
+  ++signals;
+}
+
+// A timer's signals a thousand times a second while it lives.
+class SignalRain {
+ public:
+  SignalRain() {
+    struct sigaction action = {};
+    action.sa_handler = note_frame;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &action, &old_);
+    set(1000);
+  }
+  ~SignalRain() {
+    set(0);
+    sigaction(SIGALRM, &old_, nullptr);
+  }
+
+ private:
+  static void set(int microseconds) {
+    const itimerval every = {{0, microseconds}, {0, microseconds}};
+    setitimer(ITIMER_REAL, &every, nullptr);
+  }
+  struct sigaction old_ = {};
+};
+
+// As the small person's model has them; with few rows among them, for which oneDNN would take another kernel if asked
+// for a lone matrix, one that puts its data where a signal's frame goes.
+TEST(Product, LeavesTheStackPointerOnTheStack) {
+  const torch::NoGradGuard no_grad;
+  at::set_num_threads(1);
+  signals = 0;
+  const SignalRain rain;
+  for (const auto& [m, k, n] :
+       {std::tuple<int64_t, int64_t, int64_t>{77, 384, 384}, {128, 384, 3072}, {512, 2304, 256}}) {
+    const torch::Tensor a = torch::ones({m, k}), b = torch::ones({k, n}), dy = torch::ones({m, n});
+    for (const Multiply multiply : every_product()) {
+      for (const int until = signals + 100; signals < until;) {
+        multiply(a, b, {});
+        multiply(dy, b.t(), {});
+        multiply(a.t(), dy, {});
       }
     }
-    EXPECT_TRUE(torch::equal(onednn_product(a, b, bias), onednn_product(a, b, bias)));
   }
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_getattr_np(pthread_self(), &attributes), 0);
+  void* stack = nullptr;
+  size_t bytes = 0;
+  pthread_attr_getstack(&attributes, &stack, &bytes);
+  pthread_attr_destroy(&attributes);
+  EXPECT_GE(lowest.load(), reinterpret_cast<uintptr_t>(stack));
+  EXPECT_LT(highest.load(), reinterpret_cast<uintptr_t>(stack) + bytes);
 }
 
 }  // namespace
