@@ -86,7 +86,9 @@ def subjects_section() -> str:
     if not SUBJECTS.is_file():
         return "Not measured yet.\n"
     record = json.loads(SUBJECTS.read_text())
-    return f"`{record['command']}`, five photos each, on {record['device']}.\n\n{record['table']}"
+    return (f"`{record['command']}`, five photos each, on {record['device']}.\n"
+            "The default of 650 steps was chosen on these same ten (docs/measurements/portrait-64_steps_cpu.json).\n\n"
+            f"{record['table']}")
 
 
 def base_card(training: dict, figures: dict) -> str:
