@@ -1,4 +1,5 @@
-# The target `libtorch`: LibTorch as the PyPI wheel torch carries it.
+# The target `libtorch`: LibTorch as the PyPI wheel torch carries it. Imported, since it is no part of what we install; programs
+# that link sdtune::model find it by this same file (cmake/SdtuneExport.cmake).
 #
 # Not find_package(Torch): with this wheel it demands a CUDA toolkit even for a program that never touches a GPU. We link
 # the CPU libraries only. libtorch_cuda is loaded at run time when a GPU is asked for (model/core/device.cpp), so one
@@ -20,7 +21,7 @@ if(NOT SDTUNE_TORCH_VERSION VERSION_EQUAL "2.11.0")
   message(FATAL_ERROR "torch ${SDTUNE_TORCH_VERSION} in ${SDTUNE_TORCH_DIR}: sdtune is built against 2.11.0, since the C++ ABI is that of one version")
 endif()
 
-add_library(libtorch INTERFACE)
+add_library(libtorch INTERFACE IMPORTED GLOBAL)
 target_include_directories(libtorch SYSTEM INTERFACE "${SDTUNE_TORCH_DIR}/include"
                                                      "${SDTUNE_TORCH_DIR}/include/torch/csrc/api/include")
 target_link_libraries(libtorch INTERFACE "${SDTUNE_TORCH_DIR}/lib/libtorch_cpu.so" "${SDTUNE_TORCH_DIR}/lib/libc10.so")

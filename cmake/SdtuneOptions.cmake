@@ -1,10 +1,12 @@
 # Every option of the build, in one place.
 option(SDTUNE_APP "Build the command line program" ON)
-option(SDTUNE_IMAGE "Read and write pictures (needs OpenCV, libjpeg, libexif)" ON)
+option(SDTUNE_IMAGE "Read and write images (needs OpenCV, libjpeg, libpng, libwebp, libexif)" ON)
 option(SDTUNE_PYTHON "Build the Python module (needs pybind11)" ON)
 option(SDTUNE_TESTS "Build the C++ tests (needs GoogleTest)" ON)
 option(SDTUNE_CUDA "Build the CUDA kernels and the NCCL backend (needs nvcc; no GPU)" OFF)
 option(SDTUNE_PCH "Precompile the LibTorch headers; OFF shows missing includes" ON)
+option(SDTUNE_UNITY "Compile sources in groups: a quarter of a first build's time; OFF compiles single files again" OFF)
+set(SDTUNE_UNITY_BATCH 8 CACHE STRING "Sources of a group")
 set(SDTUNE_SANITIZE "" CACHE STRING "Sanitizers, for example address,undefined or thread")
 set(SDTUNE_CUDA_ARCHITECTURES "90" CACHE STRING
     "GPU architectures; 'release' stands for every one this LibTorch supports, plus PTX")

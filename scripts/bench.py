@@ -3,7 +3,7 @@
 
     .venv/bin/python scripts/bench.py forward --model 10m           # the UNet alone
     .venv/bin/python scripts/bench.py train   --model sd15          # whole training steps
-    .venv/bin/python scripts/bench.py picture                       # a picture of the embedded base, words to pixels
+    .venv/bin/python scripts/bench.py picture                     # an image of the bundled base, prompt to pixels
     .venv/bin/python scripts/bench.py plan                          # what `sdtune plan` predicts, against the runs
 
 diffusers runs at its best: every candidate of dtype, memory format and optimizer is timed first and the fastest is kept.
@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from bench.forward import measure_forward
 from bench.machine import describe_machine
 from bench.models import MODELS
-from bench.picture import measure_picture
+from bench.picture import measure_image
 from bench.plan import measure_plan
 from bench.train import measure_training
 
@@ -56,7 +56,7 @@ def main() -> None:
         if options.what == "plan":
             result = measure_plan(folder)
         elif options.what == "picture":
-            result = measure_picture(options.rounds, options.steps or 5)
+            result = measure_image(options.rounds, options.steps or 5)
         else:
             measure = measure_forward if options.what == "forward" else measure_training
             model = MODELS[options.model].with_overrides(options.batch, options.steps)

@@ -6,10 +6,6 @@
 STAGED_PACKAGE is the folder `sdtune` that holds _native*.so; the libraries go to its `lib`. Each gets a name of its
 own (libcrypto-1a2b3c4d.so.3), because the interpreter may have loaded another version under the plain name. What every
 Linux has (glibc, libstdc++, zlib) and what torch's wheel carries stays outside.
-
-Debian's imgcodecs also links GDAL and GDCM, for satellite and medical formats: 100 more libraries and 150 MB. sdtune
-reads JPEG, PNG and WebP alone, and refuses other formats by their first bytes before imgcodecs sees them, so one small
-library stands in for those: registering GDAL's drivers does nothing, everything else says so and ends the program.
 """
 
 from __future__ import annotations
@@ -20,15 +16,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 # Part of every Linux that pip's manylinux wheels run on, or of torch's wheel.
 OUTSIDE = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|util|stdc\+\+|gcc_s|z|c10|torch\w*|gomp))\.so(\.\d+)*$")
-# Never called for the formats that sdtune reads; see above.
-ABSENT = re.compile(r"^lib(gdal|gdcm\w+|GLX)\.so")
-STAND_IN = "libsdtune_absent_formats.so"
-HARMLESS = {"GDALAllRegister"}
 
 
 def output_of(*command: str | Path) -> str:
@@ -50,12 +41,6 @@ def found_paths(binary: Path) -> dict[str, Path]:
             for match in re.finditer(r"^\s*(\S+) => (/\S+)", output_of("ldd", binary), re.MULTILINE)}
 
 
-def symbols(library: Path, which: str) -> dict[str, str]:
-    """Dynamic symbol -> nm's type letter."""
-    lines = output_of("nm", "--dynamic", which, "--format=posix", library).splitlines()
-    return {line.split()[0].split("@")[0]: line.split()[1] for line in lines}
-
-
 class Bundle:
     """The libraries to carry, found from the binaries that need them."""
 
@@ -63,7 +48,6 @@ class Bundle:
         self.folder = folder
         self.files: dict[str, Path] = {}   # soname -> the file on this machine
         self.names: dict[str, str] = {}    # soname -> its name in the wheel
-        self.absent: dict[str, Path] = {}  # soname -> the file that the stand-in replaces
 
     def collect(self, binary: Path) -> None:
         """Adds all that `binary` needs, over any number of steps."""
@@ -71,21 +55,16 @@ class Bundle:
         waiting = needed_by(binary)
         while waiting:
             name = waiting.pop()
-            if OUTSIDE.match(name) or name in self.files or name in self.absent:
+            if OUTSIDE.match(name) or name in self.files:
                 continue
             if name not in paths:
                 sys.exit(f"bundle_libraries: {binary} needs {name}, which is not on this machine")
-            if ABSENT.match(name):
-                self.absent[name] = paths[name]
-                continue
             self.files[name] = paths[name]
             waiting += needed_by(paths[name])
 
     def copy(self) -> None:
         """Copies the libraries under their new names and points them at each other."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        if self.absent:
-            self.make_stand_in()
         for name, path in self.files.items():
             digest = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
             stem, _, version = name.partition(".so")
@@ -100,41 +79,10 @@ class Bundle:
     def redirect(self, binary: Path, run_path: str) -> None:
         """Makes a binary ask for the carried libraries by their new names. (patchelf 0.14 mixes up several kinds of
         change in one call.)"""
-        needed = needed_by(binary)
-        for name in needed:
+        for name in needed_by(binary):
             if name in self.names:
                 output_of("patchelf", "--replace-needed", name, self.names[name], binary)
-        absent = [name for name in needed if name in self.absent]
-        for name in absent:
-            output_of("patchelf", "--remove-needed", name, binary)
-        if absent:
-            output_of("patchelf", "--add-needed", STAND_IN, binary)
         output_of("patchelf", "--set-rpath", run_path, binary)
-
-    def make_stand_in(self) -> None:
-        """A library with the functions that carried libraries take from the absent ones."""
-        wanted: set[str] = set()
-        carried: set[str] = set()
-        for path in self.files.values():
-            wanted |= set(symbols(path, "--undefined-only"))
-            carried |= set(symbols(path, "--defined-only"))
-        offered: dict[str, str] = {}
-        for path in self.absent.values():
-            offered |= symbols(path, "--defined-only")
-        missing = sorted(wanted & offered.keys() - carried)
-        data = [name for name in missing if offered[name] not in "TWi"]
-        if data:
-            sys.exit(f"bundle_libraries: absent libraries hold data that is needed, not only functions: {data}")
-        lines = ["#include <stdio.h>", "#include <stdlib.h>"]
-        for name in missing:
-            refusal = f'fputs("sdtune: {name} is not in this wheel\\n", stderr); abort();'
-            body = "return 0;" if name in HARMLESS else refusal
-            lines.append(f"long {name}(void) {{ {body} }}")
-        with tempfile.TemporaryDirectory() as scratch:
-            source = Path(scratch) / "absent_formats.c"
-            source.write_text("\n".join(lines) + "\n")
-            output_of("cc", "-O2", "-shared", "-fPIC", "-fno-builtin", f"-Wl,-soname,{STAND_IN}", source, "-o",
-                      self.folder / STAND_IN)
 
 
 def main() -> None:

@@ -15,51 +15,67 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 # folder -> the folders it may include (itself is always allowed).
+LOW = ["model/base", "model/files", "model/options", "model/tokenizer"]
+NETWORKS = ["model/core", "model/kernels", "model/nn"]
 MODEL = {
     "model/base": [],
-    "model/image": ["model/base"],
-    "model/core": ["model/base"],
+    "model/files": ["model/base"],
+    "model/options": ["model/base", "model/files"],
+    "model/tokenizer": ["model/base", "model/files"],
+    "model/image": ["model/base", "model/files"],
+    "model/core": ["model/base", "model/files"],
     "model/kernels": ["model/base", "model/core"],
     "model/nn": ["model/base", "model/core", "model/kernels"],
-    "model/clip": ["model/base", "model/core", "model/kernels", "model/nn"],
-    "model/unet": ["model/base", "model/core", "model/kernels", "model/nn"],
-    "model/vae": ["model/base", "model/core", "model/kernels", "model/nn"],
-    "model/schedule": ["model/base", "model/core"],
-    "model/weights": ["model/base", "model/core", "model/nn", "model/clip", "model/unet", "model/vae", "model/schedule"],
-    "model/pipeline": ["model/base", "model/core", "model/nn", "model/clip", "model/unet", "model/vae",
-                       "model/schedule", "model/weights"],
-    "model/single_file": ["model/base", "model/core", "model/nn", "model/clip", "model/unet", "model/vae",
-                          "model/schedule", "model/weights", "model/pipeline"],
-    "model/lora": ["model/base", "model/core", "model/nn", "model/clip", "model/unet", "model/weights", "model/pipeline",
-                   "model/single_file"],
+    "model/clip": [*LOW, *NETWORKS],
+    "model/unet": [*LOW, *NETWORKS],
+    "model/vae": [*LOW, *NETWORKS],
+    "model/schedule": [*LOW, "model/core"],
+    "model/weights": [*LOW, *NETWORKS, "model/clip", "model/unet", "model/vae", "model/schedule"],
 }
+MODEL["model/pipeline"] = [*MODEL["model/weights"], "model/weights"]
+MODEL["model/single_file"] = [*MODEL["model/pipeline"], "model/pipeline"]
+MODEL["model/lora"] = [*MODEL["model/single_file"], "model/single_file"]
+MODEL["model/generate"] = [*MODEL["model/lora"], "model/lora", "model/image"]
+WHOLE_MODEL = sorted(MODEL)
 COMPONENTS = ["train/data", "train/objective", "train/optim", "train/precision", "train/dist", "train/observe"]
-TRAIN = {folder: sorted(MODEL) for folder in COMPONENTS}
-# Only the options structs of the components: see OPTIONS_ONLY.
-TRAIN["train/config"] = ["model/base", "train/run", "train/checkpoint", *COMPONENTS]
-TRAIN["train/portrait"] = ["model/base"]
-TRAIN["train/judge"] = sorted(MODEL) + ["train/portrait"]
-TRAIN["train/checkpoint"] = sorted(MODEL) + ["train/data", "train/optim", "train/precision", "train/dist"]
-TRAIN["train/run"] = sorted(MODEL) + COMPONENTS + ["train/config", "train/checkpoint", "train/judge", "train/evaluate"]
-TRAIN["train/pretrain"] = sorted(TRAIN) + sorted(MODEL)
-TRAIN["train/plan"] = sorted(MODEL) + COMPONENTS + ["train/config", "train/checkpoint", "train/run"]
-TRAIN["train/evaluate"] = sorted(MODEL) + ["train/portrait", "train/judge", "train/data"]
+TRAIN = {"train/config": LOW}
+TRAIN |= {folder: [*WHOLE_MODEL, "train/config"] for folder in COMPONENTS}
+TRAIN["train/dist/cuda"] = ["train/dist"]
+TRAIN["train/parameters"] = [*WHOLE_MODEL, "train/config"]
+TRAIN["train/checkpoint"] = [*WHOLE_MODEL, "train/config", "train/optim", "train/precision"]
+TRAIN["train/identity"] = [*WHOLE_MODEL, "train/config", *COMPONENTS, "train/checkpoint"]
+TRAIN["train/resume"] = [*WHOLE_MODEL, "train/config", "train/data", "train/optim", "train/precision", "train/checkpoint"]
+TRAIN["train/preflight"] = [*TRAIN["train/identity"], "train/identity", "train/parameters", "train/resume"]
+TRAIN["train/prepare"] = [*TRAIN["train/preflight"], "train/preflight"]
+TRAIN["train/run"] = [*TRAIN["train/prepare"], "train/prepare"]
+TRAIN["train/plan"] = [*TRAIN["train/run"], "train/run"]
+# The bundled base's factory: training reaches it only through train/identity/portrait_reader_source.h.
+PORTRAIT = {
+    "train/portrait/renderer": LOW,
+    "train/portrait/classifier": [*WHOLE_MODEL, "train/identity", "train/portrait/renderer"],
+    "train/portrait/evaluate": [*WHOLE_MODEL, "train/config", "train/data", "train/identity",
+                                "train/portrait/renderer", "train/portrait/classifier"],
+    "train/portrait/pretrain": [*TRAIN["train/run"], "train/run", "train/portrait/renderer",
+                                "train/portrait/classifier"],
+}
+WHOLE_TRAIN = [*TRAIN, *PORTRAIT]
 APP = {
-    "app": ["app", "app/commands", "app/cli", "model/base"],
-    "app/cli": ["model/base", "train/config"],
+    "app": ["app/cli", "app/commands", "model/base"],
+    "app/cli": [*LOW, "model/core"],
     "app/faces": [],
     "app/ui": ["model/base", "train/observe"],
-    "app/commands": ["app/cli", "app/ui", "train/portrait", "train/judge", "train/evaluate", "train/pretrain",
-                     "train/plan", "train/run", "train/config", "train/observe", "train/dist", "train/data", "train/checkpoint",
-                     "model/base", "model/core", "model/pipeline", "model/weights", "model/image", "model/schedule",
-                     "model/single_file", "model/lora"],
+    "app/commands": ["app/cli", "app/ui", *WHOLE_MODEL, *WHOLE_TRAIN],
 }
-PYTHON = {"python/src": sorted(MODEL) + sorted(TRAIN)}
-ALLOWED = {**MODEL, **TRAIN, **APP, **PYTHON}
-# Folders that may include only `*options.h` of their neighbours.
-OPTIONS_ONLY = {"train/config"}
-NO_TORCH = {"model/base", "model/image", "train/config", "train/portrait"}
+PYTHON = {"python/src": [*WHOLE_MODEL, *WHOLE_TRAIN]}
+ALLOWED = {**MODEL, **TRAIN, **PORTRAIT, **APP, **PYTHON}
+# Folders in which only these headers of another one may be included.
+ONLY = {(folder, "train/config"): re.compile(r"_options\.h$") for folder in COMPONENTS}
+NO_TORCH = {"model/base", "model/files", "model/options", "model/tokenizer", "model/image", "train/config",
+            "train/portrait/renderer", "app/faces"}
 
+MAX_ROOM = 30  # a header and its source count as one
+CPP = {".h", ".cpp", ".cu", ".cuh"}
+LAYERS = {"model", "train", "app", "python"}
 MAX_FILE_LINES = 400
 MAX_HEADER_LINES = 150
 MAX_FUNCTION_LINES = 60
@@ -96,10 +112,62 @@ def include_offences(path: Path, text: str) -> list[str]:
             offences.append(f"{place}: include from the root, by folder (got \"{target}\")")
         elif target_folder != folder and target_folder not in ALLOWED[folder]:
             offences.append(f"{place}: {folder} may not include {target_folder}")
-        elif folder in OPTIONS_ONLY and target_folder.startswith("train/") and target_folder != folder \
-                and not target.endswith("options.h"):
-            offences.append(f"{place}: {folder} may include only *options.h of {target_folder}")
+        elif (folder, target_folder) in ONLY and not ONLY[folder, target_folder].search(target):
+            offences.append(f"{place}: {folder} may include only *_options.h of {target_folder} (includes {target})")
     return offences
+
+
+def include_graph(files: list[Path]) -> dict[str, set[str]]:
+    """folder -> the other folders that its sources include, as the code has it."""
+    graph: dict[str, set[str]] = {}
+    for path in files:
+        folder = path.parent.as_posix()
+        if path.suffix not in CPP or path.parts[0] not in LAYERS:
+            continue
+        targets = {Path(target).parent.as_posix() for mark, target in INCLUDE.findall((ROOT / path).read_text())
+                   if mark == '"'}
+        graph.setdefault(folder, set()).update(targets - {folder})
+    return graph
+
+
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of folders that reach each other (Tarjan's strongly connected components of more than one folder)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(folder: str) -> None:
+        index[folder] = low[folder] = len(index)
+        stack.append(folder)
+        for target in sorted(graph.get(folder, ())):
+            if target not in index:
+                visit(target)
+                low[folder] = min(low[folder], low[target])
+            elif target in stack:
+                low[folder] = min(low[folder], index[target])
+        if low[folder] == index[folder]:
+            group = stack[stack.index(folder):]
+            del stack[stack.index(folder):]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for folder in sorted(graph):
+        if folder not in index:
+            visit(folder)
+    return found
+
+
+def room_offences(files: list[Path]) -> list[str]:
+    """Folders without a row in the table, and those with too many sources."""
+    rooms: dict[str, set[str]] = {}
+    for path in files:
+        if path.suffix in CPP and path.parts[0] in LAYERS:
+            rooms.setdefault(path.parent.as_posix(), set()).add(path.stem)
+    offences = [f"{room}: stands in no row of the table of scripts/check_layers.py" for room in sorted(rooms)
+                if room not in ALLOWED and not room.endswith("/off")]
+    return offences + [f"{room}: {len(sources)} sources in one folder (allowed: {MAX_ROOM})"
+                       for room, sources in sorted(rooms.items()) if len(sources) > MAX_ROOM]
 
 
 def cpp_functions(text: str) -> list[tuple[int, int, str]]:
@@ -149,9 +217,13 @@ def size_offences(path: Path, text: str) -> list[str]:
 
 
 def main() -> int:
-    offences = []
-    for path in tracked_files():
-        if path.suffix not in {".h", ".cpp", ".cu", ".cuh", ".py"}:
+    files = tracked_files()
+    offences = room_offences(files)
+    offences += [f"{', '.join(group)}: include each other" for group in cycles(include_graph(files))]
+    offences += [f"{', '.join(group)}: may include each other by the table" for group in
+                 cycles({folder: set(targets) for folder, targets in ALLOWED.items()})]
+    for path in files:
+        if path.suffix not in {*CPP, ".py"}:
             continue
         text = (ROOT / path).read_text()
         if FORBIDDEN_NAMES.search(path.name):

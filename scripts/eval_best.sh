@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Is the best look's model better than the last step's? Tunes the portrait base on each of the ten reserved subjects twice too
+# Is the best step's model better than the last step's? Tunes the portrait base on each of the ten reserved subjects twice too
 # long, looking at likeness meanwhile, evaluates both models of each run, and writes the paired differences:
 # FOLDER/eval_best.json and .md. A subject that is done is not done again.
 #
 #   scripts/eval_best.sh [FOLDER]      default: runs/best
 #
 # BASE and JUDGE name folders to use instead of the installed ones, SUBJECTS other numbers ("0 1 2"), EVAL_FLAGS more flags of
-# eval (--quick). The prompts and seeds of eval are none of the looks' (docs/likeness.md).
+# eval (--quick). The prompts and seeds of eval are none of the identity evaluations' (docs/likeness.md).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-runs/best}

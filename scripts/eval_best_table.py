@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Paired differences of the best look's model and the last step's: FOLDER/eval_best.json and .md, and the latter on stdout.
+"""Paired differences of the best step's model and the last step's: FOLDER/eval_best.json and .md, and the latter on stdout.
 
     python3 scripts/eval_best_table.py runs/best
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes a small Stable Diffusion folder with random weights: a stand-in base until sdtune carries its own.
+"""Writes a small Stable Diffusion folder with random weights: for tests, speed and parity.
 
     .venv/bin/python scripts/make_tiny_base.py models/tiny-random
 
-The UNet has about 10 M parameters and works on 64-pixel pictures (16 x 16 latents); the tokenizer has CLIP's real
-vocabulary. A model with random weights draws no person: it shows that everything runs, and it is what speed and parity are
-measured on. The weights depend on --seed alone.
+The UNet has about 10 M parameters and works on 64-pixel images (16 x 16 latents); the tokenizer has CLIP's real
+vocabulary. A model with random weights generates noise: it shows that everything runs, and speed and parity are measured on
+it. The weights depend on --seed alone.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ def make_unet() -> UNet2DConditionModel:
 
 
 def make_vae() -> AutoencoderKL:
-    """Factor 4. The scaling factor brings the latents of noise pictures to unit variance, as training did for real ones."""
+    """Factor 4. The scaling factor brings the latents of noise images to unit variance, as training did for real ones."""
     vae = AutoencoderKL(
         in_channels=3, out_channels=3, latent_channels=4, block_out_channels=(32, 64, 64), layers_per_block=1,
         down_block_types=("DownEncoderBlock2D",) * 3, up_block_types=("UpDecoderBlock2D",) * 3, norm_num_groups=32,
         sample_size=64)
     with torch.no_grad():
         coarse = torch.rand(16, 3, 8, 8) * 2 - 1
-        pictures = torch.nn.functional.interpolate(coarse, size=64, mode="bilinear")
-        scale = 1 / vae.encode(pictures).latent_dist.mean.std().item()
+        images = torch.nn.functional.interpolate(coarse, size=64, mode="bilinear")
+        scale = 1 / vae.encode(images).latent_dist.mean.std().item()
     vae.register_to_config(scaling_factor=round(scale, 5))
     return vae
 

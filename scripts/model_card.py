@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the model cards of the embedded base and of its judge from the records under docs/measurements/.
+"""Writes the model cards of the bundled base and of its portrait classifier from the records under docs/measurements/.
 
     scripts/model_card.py                                   from what is recorded: portrait-64_{training,figures,subjects}_*.json
-    scripts/model_card.py --run RUN --machine "2 cores of ..." [--stage judge]
+    scripts/model_card.py --run RUN --machine "2 cores of ..." [--stage classifier]
                                                             first adds the stages of RUN, a folder of `sdtune pretrain`, to the record
     scripts/model_card.py --subjects FOLDER                 first records FOLDER of scripts/eval_subjects.sh
 
@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BASE, JUDGE = ROOT / "models" / "portrait-64", ROOT / "models" / "portrait-judge"
+BASE, CLASSIFIER = ROOT / "models" / "portrait-64", ROOT / "models" / "portrait-judge"
 RECORDS = ROOT / "docs" / "measurements"
 TRAINING, FIGURES = RECORDS / "portrait-64_training.json", RECORDS / "portrait-64_figures_cpu.json"
 SUBJECTS = RECORDS / "portrait-64_subjects_cpu.json"
@@ -43,6 +43,11 @@ def stage_summary(run: Path, stage: str) -> dict[str, float]:
     return {"steps": lines[-1]["step"], "samples": lines[-1]["samples"], "hours": round(seconds / 3600, 2)}
 
 
+def folder_of(stage: str) -> str:
+    """The stage's folder in a run: the classifier's keeps its first name."""
+    return "judge" if stage == "classifier" else stage
+
+
 def share_of(classes: dict[str, dict], names: list[str]) -> float:
     """Of everything that was asked for under these names."""
     counts = [classes[name] for name in names if name in classes]
@@ -50,7 +55,7 @@ def share_of(classes: dict[str, dict], names: list[str]) -> float:
 
 
 def prompt_rows(figures: dict) -> list[Row]:
-    """What the base draws of what it is asked for."""
+    """How well the base follows its prompts."""
     heads, classes = figures["prompts"]["heads"], figures["prompts"]["classes"]
     worn = [name for name in classes["hat"] if name != "none"]
     return [("place", heads["place"], 0.98, 0.97), ("colour of the wall", heads["wall_color"], 0.98, 0.97),
@@ -71,11 +76,11 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def judge_table(figures: dict, judge: dict) -> str:
+def classifier_table(figures: dict, classifier: dict) -> str:
     """Accuracy by head on unseen renders and behind the autoencoder."""
     lines = ["| attribute | unseen renders | behind the autoencoder | lost |", "|---|---|---|---|"]
-    behind = figures["judge"]["reconstructions"] if figures else {}
-    for name, value in sorted(figures["judge"]["renders"].items() if figures else judge["figures"]["accuracy"].items()):
+    behind = figures["judge"]["reconstructions"] if figures else {}  # the record keeps the key that it was written with
+    for name, value in sorted(figures["judge"]["renders"].items() if figures else classifier["figures"]["accuracy"].items()):
         other = f"{behind[name]:.1%} | {100 * (value - behind[name]):.1f} points" if behind else "- | -"
         lines.append(f"| {name} | {value:.1%} | {other} |")
     return "\n".join(lines) + "\n"
@@ -87,7 +92,8 @@ def subjects_section() -> str:
         return "Not measured yet.\n"
     record = json.loads(SUBJECTS.read_text())
     return (f"`{record['command']}`, five photos each, on {record['device']}.\n"
-            "The default of 650 steps was chosen on these same ten (docs/measurements/portrait-64_steps_cpu.json).\n\n"
+            "The default of 650 steps was chosen on these same ten (docs/measurements/portrait-64_steps_cpu.json). `accepted` is TAR at\n"
+            "FAR 1 %; `copied` is the share of images whose features are as close to a photo as 1 % of new renders of the person are.\n\n"
             f"{record['table']}")
 
 
@@ -99,67 +105,75 @@ def base_card(training: dict, figures: dict) -> str:
     prompts = figures["prompts"]
     return f"""# portrait-64
 
-A small Stable Diffusion of rendered people, 64 x 64 pixels, {megabytes:.0f} MB in float16: the base that sdtune carries so that
-everything can be tried without a download. It draws no real person, and nobody is in its data: every picture it learnt from was
-rendered by sdtune's own renderer (`sdtune render`). Made by sdtune alone; licence as the project's.
+A small Stable Diffusion of rendered people, 64 x 64 pixels, {megabytes:.0f} MB in float16: the base that is bundled with sdtune so that
+everything can be tried without a download. It generates synthetic people only, and its training data hold no real person: every image
+was rendered by sdtune's own renderer (`sdtune render`). Made by sdtune alone; licence as the project's.
 
 ## How it was made
 `sdtune pretrain` (docs/portrait_base.md) on {training['machine']}.
 Seeds: training people 0 and up, validation people 2^32 and up, reserved people apart from both; a test keeps them disjoint.
 
-| stage | steps | pictures seen | time |
+| stage | steps | images | time |
 |---|---|---|---|
 {rows}
 ```
 {commands}
 ```
 
-## What it draws of what it is asked for
-{prompts['pictures']} captions of unseen people that leave nothing out, {prompts['steps']} steps, guidance {prompts['guidance_scale']:g}, read back by the judge.
+## How well it follows prompts
+{prompts['pictures']} full captions of unseen people, {prompts['steps']} steps, guidance {prompts['guidance_scale']:g}; the attributes are read back by the portrait
+classifier (`judge` in the table above is its stage).
 Autoencoder on {figures['vae']['pictures']} unseen renders: PSNR {figures['vae']['psnr_db']:.2f} dB (bar 28, floor 26.5).
 
 {table(prompt_rows(figures))}
-## Tuned on people it never saw
+## Fine-tuned on people outside its training data
 {subjects_section()}
 ## Limits
-Rendered people only, 64 pixels; small marks (moles, scars) often come out blurred. Words outside the captions' grammar mean little
-to it. Real portraits need a Stable Diffusion folder as `--base` (docs/weights.md).
+Rendered people only, 64 pixels; small marks (moles, scars) often come out blurred. Words outside the captions' grammar have
+little effect. Real portraits need a Stable Diffusion folder as `--base` (docs/weights.md).
 
-## What was tried
+## History of the versions
 {training['tried']}
 """
 
 
-def judge_card(training: dict, figures: dict, judge: dict) -> str:
+def classifier_card(training: dict, figures: dict, classifier: dict) -> str:
     """The card of models/portrait-judge."""
-    stages = [one for one in training["stages"] if one["stage"].startswith("judge")]
+    stages = [one for one in training["stages"] if one["stage"].startswith("`judge`")]
     samples, steps = (sum(one[key] for one in stages) for key in ("samples", "steps"))
-    identity, pair = judge["figures"]["by_references"], judge["figures"]["by_pair"]
-    return f"""# portrait-judge
+    identity, pair = classifier["figures"]["by_references"], classifier["figures"]["by_pair"]
+    return f"""# The portrait classifier
 
-Reads attributes and an identity embedding back from a 64-pixel portrait of sdtune's renderer: what `sdtune eval` and
-`train --identity-steps` measure with. A small CNN of sdtune's own, float16. Trained on {samples:,} renders ({steps:,}
-steps, as models/portrait-64/README.md tells), blurred, noisy and through the autoencoder of portrait-64; never on pictures that a model
-of ours drew.
+Reads attributes and an identity embedding from a 64-pixel portrait of sdtune's renderer; `sdtune eval` and `train --identity-steps` measure
+with it. A small CNN of sdtune's own, float16. The folder `portrait-judge` and its files `judge.json` and `judge.safetensors` keep their
+first names. Trained on {samples:,} renders ({steps:,} steps, as models/portrait-64/README.md says) with blur, noise and the
+reconstructions of portrait-64's autoencoder, never on generated images.
 
-Identity, {judge['figures']['people']} unseen people of {judge['figures']['views']} views: AUC {pair['auc']:.4f} by pairs,
-{pair['accepted']:.1%} accepted where 1 % of impostors are; against the mean of {judge['figures']['references']} photos AUC
-{identity['auc']:.4f} and {identity['accepted']:.1%}.
+Identity, {classifier['figures']['people']} unseen people of {classifier['figures']['views']} views: by pairs AUC {pair['auc']:.4f} and TAR at FAR 1 % {pair['accepted']:.1%};
+against the mean of {classifier['figures']['references']} photos AUC {identity['auc']:.4f} and {identity['accepted']:.1%}.
 
-{judge_table(figures, judge)}
+{classifier_table(figures, classifier)}
 Hair under a hat, and expressions and marks of a few pixels, are hard to read; such figures are not used as bars.
 """
 
 
+def cards() -> dict[Path, str]:
+    """Path -> the card that the records give."""
+    training, figures = json.loads(TRAINING.read_text()), json.loads(FIGURES.read_text())["figures"]
+    classifier = json.loads((CLASSIFIER / "judge.json").read_text())
+    return {BASE / "README.md": base_card(training, figures),
+            CLASSIFIER / "README.md": classifier_card(training, figures, classifier)}
+
+
 def record_run(run: Path, machine: str, stage: str | None) -> None:
-    """Adds the stages that the folder holds to the record; `stage` alone, where it is given, as a training that went on."""
+    """Adds the stages that the folder holds to the record; `stage` alone, where it is given, as a training that was continued."""
     training = json.loads(TRAINING.read_text())
-    named = [stage] if stage else [name for name in ("vae", "judge", "text", "base") if (run / name / "metrics.jsonl").is_file()]
+    named = [stage] if stage else [name for name in ("vae", "classifier", "text", "base") if (run / folder_of(name) / "metrics.jsonl").is_file()]
     if not stage:
         training = {"machine": machine, "commands": [], "stages": [], "tried": training["tried"]}
     for name in named:
-        label = f"{name}, on other people ({machine})" if stage else name
-        training["stages"].append({"stage": label, **stage_summary(run, name)})
+        label = f"`{folder_of(name)}`" + (f", on other people ({machine})" if stage else "")
+        training["stages"].append({"stage": label, **stage_summary(run, folder_of(name))})
     training["commands"].append((run / "command.txt").read_text().strip())
     write_record(TRAINING, training)
 
@@ -179,7 +193,7 @@ def write_record(path: Path, record: dict) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", type=Path)
-    parser.add_argument("--stage", choices=["vae", "judge", "text", "base"])
+    parser.add_argument("--stage", choices=["vae", "classifier", "text", "base"])
     parser.add_argument("--machine", default="")
     parser.add_argument("--subjects", type=Path)
     given = parser.parse_args()
@@ -189,11 +203,9 @@ def main() -> int:
         record_run(given.run, given.machine, given.stage)
     if given.subjects:
         record_subjects(given.subjects, given.machine)
-    training, figures = json.loads(TRAINING.read_text()), json.loads(FIGURES.read_text())["figures"]
-    judge = json.loads((JUDGE / "judge.json").read_text())
-    (BASE / "README.md").write_text(base_card(training, figures))
-    (JUDGE / "README.md").write_text(judge_card(training, figures, judge))
-    print(shlex.join(map(str, (BASE / "README.md", JUDGE / "README.md"))))
+    for path, card in cards().items():
+        path.write_text(card)
+    print(shlex.join(map(str, cards())))
     return 0
 
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Sets up, builds and runs every test but the container's (tests/python/test_container.py says how): the C++ ones under ctest,
-# the oracle's under pytest. Arguments go to pytest.
+# the oracle's under pytest. Arguments go to pytest. Prints each stage's time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh --tests
+built=$SECONDS
 export PATH="$PWD/.venv/bin:$PATH"
 ctest --test-dir build --output-on-failure -j "$(nproc)"
+ran_ctest=$SECONDS
 # A worker a core, each with files of its own and one thread, which is faster than one worker with all threads.
 # An oracle test that is skipped fails here: SDTUNE_NO_SKIP makes conftest.py turn skips into failures.
 export SDTUNE_NO_SKIP=${SDTUNE_NO_SKIP-1}
@@ -13,3 +15,4 @@ OMP_NUM_THREADS=${OMP_NUM_THREADS-1} .venv/bin/python -m pytest tests/python --i
   --ignore tests/python/test_container.py -n "${SDTUNE_TEST_JOBS:-$(nproc)}" --dist loadfile "$@"
 # The demo has the machine to itself, as its users do.
 [ $# -gt 0 ] || .venv/bin/python -m pytest tests/python/test_demo.py
+echo "test: setup and build $built s, ctest $((ran_ctest - built)) s, pytest $((SECONDS - ran_ctest)) s"

@@ -66,7 +66,7 @@ void sort_extras(const std::vector<std::string>& extras, const FieldList& fields
       continue;
     }
     const std::string name = flag_part(word);
-    arguments.problems.push_back(train::unknown_setting({name, {}, false, false, "--" + name}, fields));
+    arguments.problems.push_back(unknown_setting({name, {}, false, false, "--" + name}, fields));
     const bool has_value = word.find('=') == std::string::npos && i + 1 < extras.size() && extras[i + 1][0] != '-';
     if (has_value) ++i;
   }
@@ -98,7 +98,7 @@ void collect(const Flag& flag, Arguments& arguments) {
     arguments.problems.push_back({name, "is given together with " + flag_name("no-" + flag.field->info.name), ""});
     return;
   }
-  train::Setting setting{flag.field->info.name, {}, false, false, name};
+  Setting setting{flag.field->info.name, {}, false, false, name};
   if (denied) {
     setting.items = {"false"};
   } else if (flag.option->count() > 0) {
@@ -132,10 +132,10 @@ Arguments parse_arguments(const std::vector<std::string>& words, const FieldList
   return arguments;
 }
 
-std::vector<train::Setting> take_settings(Arguments& arguments, const FieldList& fields) {
-  std::vector<train::Setting> taken;
-  std::vector<train::Setting> rest;
-  for (train::Setting& setting : arguments.settings) {
+std::vector<Setting> take_settings(Arguments& arguments, const FieldList& fields) {
+  std::vector<Setting> taken;
+  std::vector<Setting> rest;
+  for (Setting& setting : arguments.settings) {
     (find_field(fields, setting.name) != nullptr ? taken : rest).push_back(std::move(setting));
   }
   arguments.settings = std::move(rest);

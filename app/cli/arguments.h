@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "model/base/error.h"
-#include "model/base/field.h"
-#include "train/config/settings.h"
+#include "model/options/field.h"
+#include "model/options/settings.h"
 
 namespace sdtune::app {
 
 struct Arguments {
-  std::vector<train::Setting> settings;
+  std::vector<Setting> settings;
   std::vector<std::string> positionals;
   std::vector<Problem> problems;  // unknown flags, missing values: all of them
   bool help = false;
@@ -23,6 +23,6 @@ struct Arguments {
 Arguments parse_arguments(const std::vector<std::string>& words, const FieldList& fields);
 
 // The settings of these fields, taken out of `arguments`; the rest stay.
-std::vector<train::Setting> take_settings(Arguments& arguments, const FieldList& fields);
+std::vector<Setting> take_settings(Arguments& arguments, const FieldList& fields);
 
 }  // namespace sdtune::app

@@ -10,6 +10,8 @@
 #include <new>
 #include <string>
 
+#include "model/core/out_of_memory.h"
+
 namespace sdtune::app {
 namespace {
 
@@ -32,15 +34,12 @@ constexpr const char* kMemoryHint =
 
 Report describe_torch_error(const c10::Error& error) {
   const std::string text = debugging() ? error.what() : first_line(error.what_without_backtrace());
-  const bool out_of_memory = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-                             text.find("can't allocate memory") != std::string::npos ||
-                             text.find("out of memory") != std::string::npos;
-  if (out_of_memory) return {ExitCode::kOutOfMemory, {{"memory", text, kMemoryHint}}};
+  if (model::is_out_of_memory(error)) return {ExitCode::kOutOfMemory, {{"memory", text, kMemoryHint}}};
   if (dynamic_cast<const c10::DistError*>(&error) != nullptr) return {ExitCode::kPeerLost, {{"ranks", text, ""}}};
   return {ExitCode::kBug, {{"internal error", text, "SDTUNE_DEBUG=1 shows where"}}};
 }
 
-Report describe(std::exception_ptr exception) {
+Report describe(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
@@ -64,7 +63,7 @@ void print_problems(const std::vector<Problem>& problems) {
   for (const Problem& problem : problems) std::fprintf(stderr, "sdtune: error: %s\n", problem.line().c_str());
 }
 
-int report_exception(std::exception_ptr exception) noexcept {
+int report_exception(const std::exception_ptr& exception) noexcept {
   const Report report = describe(exception);
   print_problems(report.problems);
   return static_cast<int>(report.code);

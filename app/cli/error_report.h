@@ -10,8 +10,8 @@
 namespace sdtune::app {
 
 // Prints the exception, and returns the exit code of the process. Errors of LibTorch lose their C++ stack
-// trace unless SDTUNE_DEBUG=1; out of memory is told from other faults.
-int report_exception(std::exception_ptr exception) noexcept;
+// trace unless SDTUNE_DEBUG=1; out of memory is distinguished from other faults.
+int report_exception(const std::exception_ptr& exception) noexcept;
 
 // Prints problems as the error lines of interface.md, to stderr.
 void print_problems(const std::vector<Problem>& problems);

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "model/base/field.h"
+#include "model/options/field.h"
+#include "model/options/preset.h"
 
 namespace sdtune::app {
 
@@ -15,10 +16,14 @@ struct CommandHelp {
   std::string usage;    // "sdtune train --images DIR [options]"
 };
 
-// For a terminal of `columns` characters: the options by group, each with default, unit and range.
-std::string help_text(const CommandHelp& command, const FieldList& fields, int columns);
+// For a terminal of `columns` characters: the options by group, each with default, unit and range, then what each
+// preset sets (`presets` is empty for a command that does not train).
+std::string help_text(const CommandHelp& command, const FieldList& fields, const std::vector<Preset>& presets,
+                      int columns);
 
-// A section of docs/reference.md: a table for each group.
-std::string reference_markdown(const CommandHelp& command, const FieldList& fields);
+// The same as a section of docs/reference.md: a table for each group, and one of the presets. Fields that are also in
+// `of_train` with the same text are left out in favour of one sentence; empty for `train` itself.
+std::string reference_markdown(const CommandHelp& command, const FieldList& fields, const std::vector<Preset>& presets,
+                               const FieldList& of_train);
 
 }  // namespace sdtune::app

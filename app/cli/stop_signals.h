@@ -2,24 +2,17 @@
 // once.
 #pragma once
 
-#include <atomic>
+#include "model/base/stop_flag.h"
 
 namespace sdtune::app {
 
 // A closed pipe (`| head`) becomes an error of the write, not the end of a training run.
 void ignore_closed_pipes();
 
-// Installs the handlers, for work that looks at the flag. `on_stop` (may be null, must be async-signal-safe) is called
-// with the first signal.
-void install_stop_signals(void (*on_stop)(int signal) = nullptr);
+// The flag of this process, which the handlers set.
+StopFlag& stop_flag();
 
-// Set by the handlers.
-std::atomic<bool>& stop_requested();
-
-// SIGINT or SIGTERM, or 0 when none came.
-int stop_signal();
-
-// 130 or 143 when a signal came, else `code`.
-int exit_code_after_stop(int code);
+// Installs the handlers, for work that reads the flag, and returns stop_flag().
+StopFlag& install_stop_signals();
 
 }  // namespace sdtune::app

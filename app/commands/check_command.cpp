@@ -5,19 +5,29 @@
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
 #include "app/commands/photo_advice.h"
-#include "app/commands/temporary_folder.h"
 #include "app/commands/training_arguments.h"
 #include "app/ui/progress_bar.h"
 #include "model/base/json.h"
-#include "train/run/preflight.h"
+#include "model/files/temporary_folder.h"
+#include "model/options/option_group.h"
+#include "train/config/preset.h"
+#include "train/portrait/evaluate/classifier_reader_source.h"
+#include "train/preflight/preflight.h"
+#include "train/prepare/generation_summary.h"
 #include "train/run/train.h"
 
 namespace sdtune::app {
 namespace {
 
-train::StopFlag stop_flag;
+// {"file": PATH, "values": {OPTION: VALUE}}, or null where the base has no preset.
+Json preset_json(const train::TrainConfig& config) {
+  if (config.preset.empty()) return nullptr;
+  Json values = Json::object();
+  for (const auto& [name, value] : train::values_of_preset(config)) values[name] = value;
+  return {{"file", config.preset}, {"values", values}};
+}
 
-// Remembers the one step of a probe.
+// Keeps the values of the one step of a probe.
 class ProbeObserver : public train::Observer {
  public:
   void on_step(const train::StepEvent& event) override { last = event; }
@@ -27,22 +37,27 @@ class ProbeObserver : public train::Observer {
 class CheckCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"check", "Says everything that train with the same options would find wrong.",
+    return {"check", "Lists every problem that train with the same options would report.",
             "sdtune check --images DIR [options of train]"};
   }
 
   FieldList fields() override { return options_.fields(own_fields()); }
+  std::vector<Preset> presets() const override { return train::installed_presets(); }
 
   int run(Arguments arguments) override {
     options_.load(arguments, own_fields());
     std::vector<Problem> problems = options_.loaded.problems;
-    train::Diagnosis advice;
-    const std::vector<Problem> more = train::find_problems(options_.loaded.config, advice);
-    problems.insert(problems.end(), more.begin(), more.end());
+    const train::Preflight preflight = train::run_preflight(
+        options_.loaded.config, train::evaluate::classifier_reader_source(), train::PhotoUse::kExamine);
+    problems.insert(problems.end(), preflight.problems.begin(), preflight.problems.end());
+    train::Diagnosis advice = preflight.photos.diagnosis;
+    const std::vector<Problem>& of_files = preflight.photos.folder.warnings;
+    advice.warnings.insert(advice.warnings.begin(), of_files.begin(), of_files.end());
     if (json_) {
       print_json(problems, advice);
     } else {
       print_problems(problems);
+      if (problems.empty()) print_plan();
       if (problems.empty()) print_advice({advice.warnings, {}});  // first what must be mended
     }
     if (!problems.empty()) return static_cast<int>(ExitCode::kBadInput);
@@ -53,16 +68,29 @@ class CheckCommand : public Command {
 
  private:
   FieldList own_fields() {
-    const std::string group = "Check";
-    return {{{.name = "json", .help = "Print the result as one JSON object.", .group = group}, &json_},
-            {{.name = "probe",
-              .help = "If nothing is wrong, also do one real step, in a folder that is removed.",
-              .group = group},
-             &probe_}};
+    FieldList list;
+    OptionGroup group(list, "Check");
+    group.add("json", &json_, "Print the result as one JSON object.");
+    group.add("probe", &probe_, "If there is no problem, also run one real step, in a temporary folder.");
+    return list;
   }
 
-  static void print_json(const std::vector<Problem>& problems, const train::Diagnosis& advice) {
+  // What the preset set, and what would be generated.
+  void print_plan() const {
+    const train::TrainConfig& config = options_.loaded.config;
+    const std::string preset = train::preset_line(config);
+    if (!preset.empty()) std::printf("preset   %s\n", preset.c_str());
+    for (const std::string& line : train::generation_summary(config)) std::printf("generate %s\n", line.c_str());
+    if (config.data.with_prior_preservation && !probe_) {
+      std::puts("time     sdtune plan --probe with the same options measures how long this takes here");
+    }
+  }
+
+  void print_json(const std::vector<Problem>& problems, const train::Diagnosis& advice) const {
     Json json;
+    json["preset"] = preset_json(options_.loaded.config);
+    json["generation"] =
+        problems.empty() ? train::generation_summary(options_.loaded.config) : std::vector<std::string>();
     json["ok"] = problems.empty();
     json["problems"] = problems_json(problems);
     json["warnings"] = problems_json(advice.warnings);
@@ -70,18 +98,20 @@ class CheckCommand : public Command {
     std::puts(json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
   }
 
-  // One optimizer step with the real model, device and batch; no more class pictures than it needs, nothing kept.
+  // One optimizer step with the real model, device and batch; no more class images than it needs, nothing kept.
   int run_probe() {
     train::TrainConfig config = options_.loaded.config;
     const std::string beside = config.run.output.empty() ? "sdtune" : config.run.output;
     const TemporaryFolder folder(beside);
     config.run.output = folder.path().string();
     config.run.max_train_steps = 1;
+    config.checkpoint.resume_from_checkpoint.clear();  // it was compared; the folder of the probe is an empty one
     config.data.num_class_images = config.run.train_batch_size * config.run.gradient_accumulation_steps;
     config.observe.validation_prompt.clear();
-    install_stop_signals([](int signal) { stop_flag.request(signal); });
+    StopFlag& stop = install_stop_signals();
     ProbeObserver observer;
-    const train::TrainResult result = train::train(config, {&observer}, stop_flag);
+    const train::TrainResult result =
+        train::train(config, {&observer}, train::evaluate::classifier_reader_source(), stop);
     if (result.code == ExitCode::kDone && !json_) {
       std::printf("ok: one step done, loss %.6g, %.3g images/s, %.2f GB of memory at most\n", observer.last.loss,
                   observer.last.images_per_s, static_cast<double>(observer.last.max_memory_bytes) / 1e9);

@@ -4,8 +4,9 @@
 #include <system_error>
 
 #include "model/base/error.h"
-#include "model/base/hub_cache.h"
-#include "model/base/share_folder.h"
+#include "model/files/file_system.h"
+#include "model/files/hub_cache.h"
+#include "model/files/install_paths.h"
 #include "model/lora/lora_file.h"
 #include "model/lora/lora_model.h"
 
@@ -16,8 +17,7 @@ namespace fs = std::filesystem;
 
 // The file that makes the folder a model or a LoRA; empty where there is none.
 fs::path main_file(const fs::path& folder) {
-  std::error_code status;
-  if (fs::is_regular_file(folder / "model_index.json", status)) return folder / "model_index.json";
+  if (is_file(folder / "model_index.json")) return folder / "model_index.json";
   return model::is_lora_folder(folder) ? folder / model::kLoraFile : fs::path();
 }
 
@@ -49,11 +49,11 @@ ChosenModel choose_model(const std::string& model, const fs::path& runs) {
   if (const std::optional<fs::path> run = newest_finished_run(runs)) {
     return {*run, "newest finished run under " + runs.string() + "/"};
   }
-  const fs::path embedded = find_shared_file("models/portrait-64");
-  if (!embedded.empty()) return {embedded, "embedded base"};
+  const fs::path bundled = find_bundled_base();
+  if (!bundled.empty()) return {bundled, "bundled base"};
   throw ConfigError("--model",
                     "is not given, and there is neither a finished run under " + runs.string() +
-                        "/ nor an embedded base in this installation",
+                        "/ nor a bundled base in this installation",
                     "give a diffusers folder: --model DIR");
 }
 

@@ -10,7 +10,8 @@ namespace {
 
 std::string program_help(const std::vector<std::unique_ptr<Command>>& commands) {
   std::string text =
-      "sdtune: fine-tunes Stable Diffusion on a few photos, and draws.\n\nusage: sdtune COMMAND [options]\n\n";
+      "sdtune: fine-tunes Stable Diffusion on a few photos, and generates images.\n\nusage: sdtune COMMAND "
+      "[options]\n\n";
   for (const auto& command : commands) {
     if (command->hidden()) continue;
     std::string name = "  " + command->help().name;
@@ -68,7 +69,7 @@ int run_command_line(const std::vector<std::string>& words) {
     const FieldList fields = command->fields();
     Arguments arguments = parse_arguments({words.begin() + 1, words.end()}, fields);
     if (!arguments.help) return command->run(std::move(arguments));
-    std::fputs(help_text(command->help(), fields, terminal_columns(stdout)).c_str(), stdout);
+    std::fputs(help_text(command->help(), fields, command->presets(), terminal_columns(stdout)).c_str(), stdout);
     return 0;
   }
   refuse_command(first, commands);

@@ -7,7 +7,8 @@
 
 #include "app/cli/arguments.h"
 #include "app/cli/help_text.h"
-#include "model/base/field.h"
+#include "model/options/field.h"
+#include "model/options/preset.h"
 
 namespace sdtune::app {
 
@@ -17,6 +18,8 @@ class Command {
   virtual CommandHelp help() const = 0;
   // Every option, pointing into this object; holds the defaults until run().
   virtual FieldList fields() = 0;
+  // For help: the presets that set defaults of fields(); none for a command that does not train.
+  virtual std::vector<Preset> presets() const { return {}; }
   // Not listed in `sdtune --help`: for our own scripts.
   virtual bool hidden() const { return false; }
   // Does the work and returns the exit code. Takes `arguments` with its problems, to report them with those it finds.

@@ -7,12 +7,11 @@ GivenOptions apply_options(const FieldList& fields, const Arguments& arguments, 
   GivenOptions given{{}, arguments.problems};
   for (const std::string& word : arguments.positionals) given.problems.push_back({word, "unexpected word", word_hint});
   std::vector<Problem> reported_below;
-  train::apply_settings(fields, arguments.settings, given.origins, reported_below);
+  apply_settings(fields, arguments.settings, given.origins, reported_below);
   if (!config_file.empty()) {
-    train::apply_settings(fields, train::settings_from_yaml(config_file, given.problems), given.origins,
-                          given.problems);
+    apply_settings(fields, settings_from_yaml(config_file, given.problems), given.origins, given.problems);
   }
-  train::apply_settings(fields, arguments.settings, given.origins, given.problems);
+  apply_settings(fields, arguments.settings, given.origins, given.problems);
   return given;
 }
 

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "app/cli/arguments.h"
-#include "model/base/field.h"
+#include "model/options/field.h"
 
 namespace sdtune::app {
 
 // Where each given value came from, and all that is wrong with what was given.
 struct GivenOptions {
-  train::Origins origins;
+  Origins origins;
   std::vector<Problem> problems;
 };
 

@@ -9,8 +9,9 @@
 #include "app/commands/lora_conversion.h"
 #include "app/commands/model_output.h"
 #include "model/base/error.h"
-#include "model/base/hub_cache.h"
 #include "model/core/device.h"
+#include "model/files/file_system.h"
+#include "model/files/hub_cache.h"
 #include "model/single_file/convert.h"
 
 namespace sdtune::app {
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 class ConvertCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"convert", "Turns a diffusers folder into one safetensors file, or such a file back.",
+    return {"convert", "Converts a diffusers folder to one safetensors file, or back.",
             "sdtune convert --model FOLDER|FILE --output FILE|FOLDER [options]\n"
             "       sdtune convert --model FOLDER --lora FILE --output FILE [options]"};
   }
@@ -91,7 +92,7 @@ class ConvertCommand : public Command {
                  static_cast<long long>(report.matched), report.ignored.size(),
                  model::dtype_name(report.dtype).c_str());
     std::fprintf(stderr, "%s\n",
-                 request.dry_run ? "dry run  nothing is written" : "checked  read again, every bit as it should be");
+                 request.dry_run ? "dry run  nothing is written" : "checked  read back, verified bit for bit");
     if (!request.dry_run) std::puts(request.output.c_str());
   }
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/commands/single_file_fields.h"
-#include "model/base/field.h"
+#include "model/options/field.h"
 
 namespace sdtune::app {
 

@@ -1,4 +1,4 @@
-// `sdtune doctor`: what is to be said of a folder of photos before anything is trained on them.
+// `sdtune doctor`: faults and warnings of a folder of photos, before training.
 #include <cstdio>
 #include <filesystem>
 
@@ -6,7 +6,10 @@
 #include "app/commands/command.h"
 #include "app/commands/photo_advice.h"
 #include "app/commands/training_arguments.h"
-#include "train/run/photo_report.h"
+#include "model/options/option_group.h"
+#include "train/config/preset.h"
+#include "train/portrait/evaluate/classifier_reader_source.h"
+#include "train/preflight/photo_report.h"
 
 namespace sdtune::app {
 namespace {
@@ -14,11 +17,12 @@ namespace {
 class DoctorCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"doctor", "Looks at photos: duplicates, blur, size, faces, crops.",
+    return {"doctor", "Examines photos: duplicates, blur, size, faces, crops.",
             "sdtune doctor --images DIR [--contact-sheet FILE.png] [options of train]"};
   }
 
   FieldList fields() override { return options_.fields(own_fields()); }
+  std::vector<Preset> presets() const override { return train::installed_presets(); }
 
   // 0, or 2 when a photo cannot be read.
   int run(Arguments arguments) override {
@@ -32,7 +36,7 @@ class DoctorCommand : public Command {
       problems.push_back({"--contact-sheet", "does not end with .png (got " + contact_sheet_ + ")", ""});
     }
     if (!problems.empty()) throw ConfigError(problems);
-    const train::PhotoReport report = train::examine_photos(config);
+    const train::PhotoReport report = train::examine_photos(config, train::evaluate::classifier_reader_source());
     if (json_) {
       print_json(report);
     } else {
@@ -45,22 +49,23 @@ class DoctorCommand : public Command {
 
  private:
   FieldList own_fields() {
-    const std::string group = "Doctor";
-    FieldInfo sheet{.name = "contact_sheet",
-                    .help = "Write a picture of the crops as they are trained on, pixel for pixel.",
-                    .group = group};
-    sheet.placeholder = "FILE.png";
-    return {{{.name = "json", .help = "Print the result as one JSON object.", .group = group}, &json_},
-            {std::move(sheet), &contact_sheet_}};
+    FieldList list;
+    OptionGroup group(list, "Doctor");
+    group.add("json", &json_, "Print the result as one JSON object.");
+    group
+        .add("contact_sheet", &contact_sheet_,
+             "Write an image of all crops as they are trained on, at full resolution.")
+        .placeholder("FILE.png");
+    return list;
   }
 
   static Json photo_json(const train::Photo& photo) {
     Json json{{"file", photo.path.string()},      {"width", photo.width},     {"height", photo.height},
               {"orientation", photo.orientation}, {"caption", photo.caption}, {"repeats", photo.repeats}};
-    if (!photo.exam) return json;
-    json["sharpness"] = photo.exam->signs.sharpness;
+    if (!photo.analysis) return json;
+    json["sharpness"] = photo.analysis->signs.sharpness;
     json["faces"] = Json::array();
-    for (const model::ImageBox& face : photo.exam->faces) {
+    for (const model::ImageBox& face : photo.analysis->faces) {
       json["faces"].push_back({face.left, face.top, face.width, face.height});
     }
     return json;
@@ -81,10 +86,11 @@ class DoctorCommand : public Command {
 
   static void print_text(const train::PhotoReport& report) {
     for (const train::Photo& photo : report.folder.photos) {
-      const std::string faces = photo.exam && photo.exam->searched ? std::to_string(photo.exam->faces.size()) : "?";
+      const std::string faces =
+          photo.analysis && photo.analysis->searched ? std::to_string(photo.analysis->faces.size()) : "?";
       std::printf("%-32s %5lld x %-5lld sharpness %.3f  faces %s  \"%s\"\n", photo.name.c_str(),
                   static_cast<long long>(photo.width), static_cast<long long>(photo.height),
-                  photo.exam ? photo.exam->signs.sharpness : 0.0, faces.c_str(), photo.caption.c_str());
+                  photo.analysis ? photo.analysis->signs.sharpness : 0.0, faces.c_str(), photo.caption.c_str());
     }
     print_problems(report.folder.bad);
     print_advice({report.folder.warnings, {}});

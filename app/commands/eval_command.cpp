@@ -11,18 +11,18 @@
 #include "app/commands/command_options.h"
 #include "app/commands/eval_options.h"
 #include "app/ui/progress_line.h"
-#include "model/base/hub_cache.h"
-#include "model/base/model_note.h"
-#include "model/base/share_folder.h"
 #include "model/core/device.h"
+#include "model/files/hub_cache.h"
+#include "model/files/install_paths.h"
+#include "model/files/model_note.h"
 #include "model/image/png_write.h"
 #include "model/lora/lora_model.h"
 #include "model/pipeline/bundle.h"
-#include "train/evaluate/eval_prompts.h"
-#include "train/evaluate/model_pictures.h"
-#include "train/evaluate/report.h"
-#include "train/judge/portrait_pictures.h"
-#include "train/portrait/portrait_set.h"
+#include "train/identity/model_images.h"
+#include "train/portrait/classifier/portrait_images.h"
+#include "train/portrait/evaluate/eval_prompts.h"
+#include "train/portrait/evaluate/report.h"
+#include "train/portrait/renderer/portrait_set.h"
 
 namespace sdtune::app {
 namespace {
@@ -43,7 +43,7 @@ std::string words_after_opening(const std::string& prompt, const char* option, s
 class EvalCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"eval", "Measures how well a model draws the rendered person it was tuned on.",
+    return {"eval", "Measures how well a model generates the rendered person it was trained on.",
             "sdtune eval --model runs/me --images examples/me [options]"};
   }
   FieldList fields() override { return options_.fields(); }
@@ -56,9 +56,10 @@ class EvalCommand : public Command {
     const torch::Device device = model::parse_device(options_.device, "--device");
     const torch::Dtype dtype =
         options_.dtype == "auto" ? model::fast_dtype(device) : model::parse_dtype(options_.dtype, "--dtype");
-    train::judge::Judge judge = train::judge::Judge::load(judge_folder(), device);
-    const evaluate::Subject subject = make_subject(judge, subject_number_);
-    const evaluate::Subject shuffled = make_rendered_subject(judge, another_subject());
+    train::classifier::PortraitClassifier classifier =
+        train::classifier::PortraitClassifier::load(classifier_folder(), device);
+    const evaluate::Subject subject = make_subject(classifier, subject_number_);
+    const evaluate::Subject shuffled = make_rendered_subject(classifier, another_subject());
     model::ModelBundle tuned = model::load_model(chosen.folder, dtype, device);
     model::ModelBundle base = model::load_bundle(base_folder, dtype, device);
     std::fprintf(stderr, "model    %s (%s)\nbase     %s\nsubject  %llu, \"%s\", %lld photos\ndevice   %s, %s\n",
@@ -66,16 +67,17 @@ class EvalCommand : public Command {
                  static_cast<unsigned long long>(subject.number), plan_.subject_words.c_str(),
                  static_cast<long long>(subject.references.size(0)), model::describe_device(device).c_str(),
                  model::dtype_name(dtype).c_str());
-    const evaluate::DrawingOptions drawing{options_.steps, options_.guidance_scale};
+    const train::ModelImageOptions generation{
+        .steps = options_.steps, .guidance_scale = options_.guidance_scale, .side = train::classifier::kClassifierSize};
     const auto threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    plan_.accepted_from = judge.figures().by_references.threshold;
-    const evaluate::EvaluationTools tools{evaluate::pictures_of(tuned, drawing), evaluate::pictures_of(base, drawing),
-                                          [threads](const auto& portraits) {
-                                            return train::judge::portrait_pictures(portraits, train::judge::kJudgeSize,
-                                                                                   threads);
-                                          },
-                                          [&judge](const torch::Tensor& pictures) { return judge.read(pictures); },
-                                          [this](const std::string& what) { progress_.update(what, true); }};
+    plan_.accepted_from = classifier.figures().by_references.threshold;
+    const evaluate::EvaluationTools tools{
+        train::model_images(tuned, generation), train::model_images(base, generation),
+        [threads](const auto& portraits) {
+          return train::classifier::portrait_images(portraits, train::classifier::kClassifierSize, threads);
+        },
+        [&classifier](const torch::Tensor& images) { return classifier.read(images); },
+        [this](const std::string& what) { progress_.update(what, true); }};
     write(evaluate::evaluate(subject, shuffled, tools, plan_));
     return 0;
   }
@@ -92,14 +94,14 @@ class EvalCommand : public Command {
       choose_subject(given.problems);
     }
     if (!given.problems.empty()) throw ConfigError(given.problems);
-    plan_.pictures_per_prompt = options_.num_images;
-    plan_.class_pictures = options_.num_class_images;
+    plan_.images_per_prompt = options_.num_images;
+    plan_.class_images = options_.num_class_images;
     plan_.seed = static_cast<std::uint64_t>(options_.seed);
     if (!options_.quick) return;
-    plan_.pictures_per_prompt = 1;
+    plan_.images_per_prompt = 1;
     plan_.renders_per_prompt = 4;
-    plan_.class_pictures = 32;
-    plan_.class_pictures_per_prompt = 1;
+    plan_.class_images = 32;
+    plan_.class_images_per_prompt = 1;
   }
 
   // A model that sdtune tuned knows its words; of any other the plan's stay.
@@ -125,22 +127,24 @@ class EvalCommand : public Command {
     subject_number_ = labelled.value_or(given);
   }
 
-  fs::path judge_folder() const {
-    if (!options_.judge.empty()) return options_.judge;
+  fs::path classifier_folder() const {
+    if (!options_.classifier.empty()) return options_.classifier;
     const fs::path installed = find_shared_file("models/portrait-judge");
     if (installed.empty()) {
-      throw ConfigError("--judge", "is not given, and this installation has none", "give its folder: --judge DIR");
+      throw ConfigError("--classifier", "is not given, and this installation has none",
+                        "give its folder: --classifier DIR");
     }
     return installed;
   }
 
-  evaluate::Subject make_subject(train::judge::Judge& judge, std::uint64_t number) const {
-    if (options_.images.empty()) return make_rendered_subject(judge, number);
-    return evaluate::make_subject(judge, number, evaluate::photo_references(options_.images));
+  evaluate::Subject make_subject(train::classifier::PortraitClassifier& classifier, std::uint64_t number) const {
+    if (options_.images.empty()) return make_rendered_subject(classifier, number);
+    return evaluate::make_subject(classifier, number, evaluate::photo_references(options_.images));
   }
 
-  static evaluate::Subject make_rendered_subject(train::judge::Judge& judge, std::uint64_t number) {
-    return evaluate::make_subject(judge, number, evaluate::rendered_references(number, kRenderedReferences));
+  static evaluate::Subject make_rendered_subject(train::classifier::PortraitClassifier& classifier,
+                                                 std::uint64_t number) {
+    return evaluate::make_subject(classifier, number, evaluate::rendered_references(number, kRenderedReferences));
   }
 
   std::uint64_t another_subject() const {

@@ -1,8 +1,10 @@
 // `sdtune inspect`.
+#include "app/commands/inspect_command.h"
+
 #include <cstdio>
 
 #include "app/commands/command.h"
-#include "app/commands/inspection.h"
+#include "model/base/printable.h"
 
 namespace sdtune::app {
 namespace {
@@ -10,7 +12,9 @@ namespace {
 constexpr std::size_t kShownItems = 10;  // of a long list; --json has all of it
 
 std::string scalar_text(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  // Names of tensors and files may hold what a terminal takes for a command.
+  return value.is_string() ? printable(value.get<std::string>())
+                           : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 // "key: value" lines; objects and lists are indented below their key, empty ones say "none".
@@ -28,7 +32,9 @@ void print_list(const Json& list, const std::string& indent) {
       continue;
     }
     std::string line;
-    for (const auto& [key, value] : item.items()) line += (line.empty() ? "" : ", ") + key + " " + scalar_text(value);
+    for (const auto& [key, value] : item.items()) {
+      line += (line.empty() ? "" : ", ") + printable(key) + " " + scalar_text(value);
+    }
     std::printf("%s- %s\n", indent.c_str(), line.c_str());
   }
 }
@@ -36,11 +42,11 @@ void print_list(const Json& list, const std::string& indent) {
 void print(const Json& json, const std::string& indent) {
   for (const auto& [key, value] : json.items()) {
     if (!value.is_structured()) {
-      std::printf("%s%s: %s\n", indent.c_str(), key.c_str(), scalar_text(value).c_str());
+      std::printf("%s%s: %s\n", indent.c_str(), printable(key).c_str(), scalar_text(value).c_str());
     } else if (value.empty()) {
-      std::printf("%s%s: none\n", indent.c_str(), key.c_str());
+      std::printf("%s%s: none\n", indent.c_str(), printable(key).c_str());
     } else {
-      std::printf("%s%s:\n", indent.c_str(), key.c_str());
+      std::printf("%s%s:\n", indent.c_str(), printable(key).c_str());
       if (value.is_array()) {
         print_list(value, indent + "  ");
       } else {
@@ -53,18 +59,20 @@ void print(const Json& json, const std::string& indent) {
 class InspectCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"inspect", "Says what a model folder, safetensors file, checkpoint, run or image folder is.",
+    return {"inspect", "Describes a model folder, safetensors file, checkpoint, run or image folder.",
             "sdtune inspect PATH [--json]"};
   }
 
   FieldList fields() override {
-    return {{{.name = "json", .help = "Print the result as one JSON object.", .group = "Inspect"}, &json_}};
+    FieldList list;
+    OptionGroup(list, "Inspect").add("json", &json_, "Print the result as one JSON object.");
+    return list;
   }
 
   int run(Arguments arguments) override {
     std::vector<Problem> problems = arguments.problems;
-    train::Origins unused;
-    train::apply_settings(fields(), arguments.settings, unused, problems);
+    Origins unused;
+    apply_settings(fields(), arguments.settings, unused, problems);
     if (arguments.positionals.size() != 1) {
       problems.push_back({"inspect", "takes one path (got " + std::to_string(arguments.positionals.size()) + ")", ""});
     }

@@ -1,11 +1,11 @@
-// The inspections of runs, checkpoints and pictures, and which inspection a path gets.
+// The inspections of runs, checkpoints and images, and which inspection a path gets.
 #include <algorithm>
 #include <system_error>
 
-#include "app/commands/inspection.h"
+#include "app/commands/inspect_command.h"
 #include "model/base/error.h"
-#include "model/base/file_system.h"
-#include "model/image/image_probe.h"
+#include "model/files/file_system.h"
+#include "model/image/image_header.h"
 #include "model/lora/lora_model.h"
 #include "train/checkpoint/checkpoint_folder.h"
 #include "train/checkpoint/checkpoint_reader.h"
@@ -17,8 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 bool has_file(const fs::path& folder, const char* name) {
-  std::error_code status;
-  return fs::is_regular_file(folder / name, status);
+  return is_file(folder / name);
 }
 
 Json lines(const std::vector<Problem>& problems) {
@@ -31,8 +30,8 @@ Json inspect_file(const fs::path& file) {
   std::string suffix = file.extension().string();
   std::transform(suffix.begin(), suffix.end(), suffix.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
-  for (const char* picture : {".jpg", ".jpeg", ".png", ".webp"}) {
-    if (suffix == picture) return inspect_picture(file);
+  for (const char* image : {".jpg", ".jpeg", ".png", ".webp"}) {
+    if (suffix == image) return inspect_image(file);
   }
   return inspect_safetensors(file);  // which refuses every other format by its content
 }
@@ -87,7 +86,7 @@ Json inspect_photo_folder(const fs::path& folder) {
   return json;
 }
 
-Json inspect_picture(const fs::path& file) {
+Json inspect_image(const fs::path& file) {
   const model::ImageInfo info = model::probe_image(read_file(file), file.string());
   Json json;
   json["kind"] = "picture";

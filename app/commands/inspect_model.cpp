@@ -2,9 +2,10 @@
 #include <array>
 #include <set>
 
-#include "app/commands/inspection.h"
+#include "app/commands/inspect_command.h"
 #include "model/base/error.h"
-#include "model/base/model_note.h"
+#include "model/files/json_file.h"
+#include "model/files/model_note.h"
 #include "model/lora/lora_file.h"
 #include "model/pipeline/model_survey.h"
 #include "model/single_file/prediction_choice.h"
@@ -31,6 +32,7 @@ void add_keys(const model::LoadReport& keys, Json& json) {
   json["missing"] = keys.missing;
   json["unexpected"] = keys.unexpected;
   json["wrong_shape"] = keys.wrong_shape;
+  json["wrong_dtype"] = keys.wrong_dtype;
 }
 
 Json part_json(const model::PartSurvey& part) {

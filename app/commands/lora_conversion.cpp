@@ -1,6 +1,7 @@
 #include "app/commands/lora_conversion.h"
 
-#include <cstdio>
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -8,8 +9,9 @@
 
 #include "app/commands/model_output.h"
 #include "model/base/error.h"
-#include "model/base/hub_cache.h"
 #include "model/core/device.h"
+#include "model/files/file_system.h"
+#include "model/files/hub_cache.h"
 #include "model/lora/lora_file.h"
 #include "model/pipeline/bundle_configs.h"
 #include "model/pipeline/empty_bundle.h"
@@ -51,10 +53,8 @@ std::map<std::string, std::string> kohya_metadata(const model::LoraWeights& weig
   for (const auto& [layer, matrices] : weights) {
     if (matrices.rank() != first.rank() || matrices.alpha != first.alpha) return metadata;
   }
-  char alpha[32];
-  std::snprintf(alpha, sizeof alpha, "%g", first.alpha);
   metadata["ss_network_dim"] = std::to_string(first.rank());
-  metadata["ss_network_alpha"] = alpha;
+  metadata["ss_network_alpha"] = fmt::format("{:g}", first.alpha);
   return metadata;
 }
 
@@ -77,7 +77,7 @@ void convert_lora(const ConvertOptions& options) {
   model::write_lora(real_file_system(), options.output, bundle, weights,
                     is_kohya ? model::LoraStyle::kKohya : model::LoraStyle::kDiffusers, dtype,
                     is_kohya ? kohya_metadata(weights) : std::map<std::string, std::string>());
-  std::fprintf(stderr, "checked  read again, every bit as it should be\n");
+  std::fprintf(stderr, "checked  read back, verified bit for bit\n");
   std::puts(options.output.c_str());
 }
 

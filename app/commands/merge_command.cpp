@@ -9,11 +9,12 @@
 #include "app/commands/chosen_model.h"
 #include "app/commands/command.h"
 #include "app/commands/command_options.h"
-#include "app/commands/lora_argument.h"
 #include "app/commands/merge_options.h"
 #include "app/commands/model_output.h"
-#include "model/base/model_note.h"
 #include "model/core/device.h"
+#include "model/files/file_system.h"
+#include "model/files/model_note.h"
+#include "model/lora/lora_list.h"
 #include "model/lora/lora_model.h"
 #include "model/lora/lora_weights.h"
 #include "model/pipeline/bundle_configs.h"
@@ -49,7 +50,7 @@ Source read_source(const std::string& name, model::SingleFileOptions reading) {
 class MergeCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"merge", "Adds LoRAs to the weights of a model, so that it needs no LoRA any more.",
+    return {"merge", "Merges LoRAs into the weights of a model.",
             "sdtune merge --model MODEL --lora FILE[:WEIGHT] --output MODEL [options]"};
   }
   FieldList fields() override { return options_.fields(); }
@@ -58,13 +59,13 @@ class MergeCommand : public Command {
     read_options(arguments);
     check_model_output(options_.output, options_.overwrite);
     Source source = read_source(options_.model, options_.single_file.reading());
-    attach_loras(source.bundle, loras_);
+    model::attach_loras(source.bundle, loras_);
     const std::size_t branches = model::fuse_loras(source.bundle).size();
     if (branches == 0) {
       throw ConfigError("--lora", "is not given, and --model is no LoRA run", "name one: --lora FILE[:WEIGHT]");
     }
     write(source);
-    std::fprintf(stderr, "merged   %zu branches, %s\nchecked  read again, every bit as it should be\n", branches,
+    std::fprintf(stderr, "merged   %zu branches, %s\nchecked  read back, verified bit for bit\n", branches,
                  model::dtype_name(dtype_of(source)).c_str());
     std::puts(options_.output.c_str());
     finish_output();
@@ -79,7 +80,7 @@ class MergeCommand : public Command {
     if (!options_.model.empty() && !is_file(options_.model)) {
       options_.single_file.refuse(given.origins, options_.model, given.problems);
     }
-    loras_ = read_lora_arguments(options_.lora, given.problems);
+    loras_ = model::parse_lora_list(options_.lora, "--lora", given.problems);
     if (!given.problems.empty()) throw ConfigError(given.problems);
   }
 
@@ -97,14 +98,14 @@ class MergeCommand : public Command {
       return;
     }
     model::save_bundle(real_file_system(), source.bundle, options_.output, dtype_of(source),
-                       [&](const fs::path& folder) { write_model_note(real_file_system(), note(), folder); });
+                       {.add = [&](const fs::path& folder) { write_model_note(real_file_system(), note(), folder); }});
   }
 
   // The words that the first LoRA was trained on call it in the merged model too.
   ModelNote note() const {
     ModelNote note;
     std::vector<fs::path> folders;
-    for (const LoraArgument& lora : loras_) folders.push_back(lora.file.parent_path());
+    for (const model::WeightedLora& lora : loras_) folders.push_back(lora.file.parent_path());
     if (!is_file(options_.model)) folders.push_back(choose_model(options_.model, "runs").folder);
     for (const fs::path& folder : folders) {
       const ModelNote found = read_model_note(folder);
@@ -115,7 +116,7 @@ class MergeCommand : public Command {
   }
 
   MergeOptions options_;
-  std::vector<LoraArgument> loras_;
+  std::vector<model::WeightedLora> loras_;
 };
 
 }  // namespace

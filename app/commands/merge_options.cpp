@@ -1,34 +1,28 @@
 #include "app/commands/merge_options.h"
 
-#include <utility>
+#include "model/options/option_group.h"
 
 namespace sdtune::app {
 
 FieldList MergeOptions::fields() {
-  const auto field = [](std::string name, std::string help, std::string placeholder = "") {
-    FieldInfo info{.name = std::move(name), .help = std::move(help), .group = "Merge"};
-    info.placeholder = std::move(placeholder);
-    return info;
-  };
-  FieldInfo model_info = field("model",
-                               "Diffusers folder or hub id, safetensors file with a whole model, or the run folder of "
-                               "a LoRA, which is then merged into the base it was trained on.",
-                               "FOLDER|FILE");
-  model_info.aliases = {"base", "pretrained_model_name_or_path"};
-  FieldInfo dtype_info = field("dtype", "Of the weights written; auto: one that holds the model's exactly.", "DTYPE");
-  dtype_info.choices = {"auto", "float32", "bfloat16", "float16"};
-  FieldList list = {
-      {std::move(model_info), &model},
-      {field(
-           "lora",
-           "LoRA file or run folder to add to the weights, with a weight behind ':' where it is not 1; a negative one "
-           "takes a merged LoRA out again. Give it several times for several.",
-           "FILE[:WEIGHT]"),
-       &lora},
-      {field("output", "Where the result goes: a diffusers folder, or one .safetensors file.", "FOLDER|FILE"), &output},
-      {std::move(dtype_info), &dtype},
-      {field("overwrite", "Replace the output, when it is a model."), &overwrite},
-  };
+  FieldList list;
+  OptionGroup group(list, "Merge");
+  group
+      .add("model", &model,
+           "Diffusers folder or hub id, safetensors file with a whole model, or run folder of a LoRA, which is then "
+           "merged into the base it was trained on.")
+      .aliases({"base", "pretrained_model_name_or_path"})
+      .placeholder("FOLDER|FILE");
+  group
+      .add("lora", &lora,
+           "LoRA file or run folder to merge into the weights, followed by ':' and a weight other than 1; a negative "
+           "weight subtracts a merged LoRA.")
+      .placeholder("FILE[:WEIGHT]");
+  group.add("output", &output, "Result: a diffusers folder, or one .safetensors file.").placeholder("FOLDER|FILE");
+  group.add("dtype", &dtype, "Number format of the weights written; auto: one that holds the model's weights exactly.")
+      .choices({"auto", "float32", "bfloat16", "float16"})
+      .placeholder("DTYPE");
+  group.add("overwrite", &overwrite, "Replace the output if it is a model.");
   for (Field& item : single_file.fields()) list.push_back(std::move(item));
   return list;
 }

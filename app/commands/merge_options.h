@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/commands/single_file_fields.h"
-#include "model/base/field.h"
+#include "model/options/field.h"
 
 namespace sdtune::app {
 

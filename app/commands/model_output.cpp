@@ -3,15 +3,11 @@
 #include <system_error>
 
 #include "model/base/error.h"
+#include "model/files/file_system.h"
 
 namespace sdtune::app {
 
 namespace fs = std::filesystem;
-
-bool is_file(const fs::path& path) {
-  std::error_code status;
-  return fs::is_regular_file(path, status);
-}
 
 void require_model_and_output(const std::string& model, const std::string& output, std::vector<Problem>& problems) {
   if (model.empty()) problems.push_back({"--model", "is not given", "a diffusers folder or a file"});

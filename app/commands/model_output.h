@@ -10,8 +10,6 @@
 
 namespace sdtune::app {
 
-bool is_file(const std::filesystem::path& path);
-
 // Adds a problem for each of --model and --output that is empty.
 void require_model_and_output(const std::string& model, const std::string& output, std::vector<Problem>& problems);
 

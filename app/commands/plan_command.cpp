@@ -4,26 +4,28 @@
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
 #include "app/commands/plan_text.h"
-#include "app/commands/temporary_folder.h"
 #include "app/commands/training_arguments.h"
 #include "app/ui/progress_bar.h"
-#include "model/base/share_folder.h"
+#include "model/files/install_paths.h"
+#include "model/files/temporary_folder.h"
+#include "model/options/option_group.h"
+#include "train/config/preset.h"
 #include "train/plan/plan_json.h"
-#include "train/run/preflight.h"
+#include "train/portrait/evaluate/classifier_reader_source.h"
+#include "train/preflight/preflight.h"
 
 namespace sdtune::app {
 namespace {
 
-train::StopFlag stop_flag;
-
 class PlanCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"plan", "Says what a run would take: memory, hours, price.",
+    return {"plan", "Estimates what a run needs: memory, time, price.",
             "sdtune plan --images DIR [options of train]\n"
             "       sdtune plan --family sdxl --photos 10 [options of train]"};
   }
   FieldList fields() override { return options_.fields(own_fields()); }
+  std::vector<Preset> presets() const override { return train::installed_presets(); }
 
   int run(Arguments arguments) override {
     load(arguments);
@@ -33,7 +35,7 @@ class PlanCommand : public Command {
     std::optional<train::ProbedTimes> probed;
     if (probe_) {
       probed = probe(plan);
-      if (!probed) return exit_code_after_stop(0);
+      if (!probed) return stop_flag().exit_code_or(0);
     }
     const std::vector<train::Rental> rentals = train::price_run(plan, table);
     const std::string text = json_ ? train::plan_json(plan, rentals, table.currency, probed).dump(2) + "\n"
@@ -44,26 +46,17 @@ class PlanCommand : public Command {
 
  private:
   FieldList own_fields() {
-    const std::string group = "Plan";
-    FieldInfo family{
-        .name = "family", .help = "Plan for this published model, whose files need not be here.", .group = group};
-    family.choices = {"sd15", "sd21", "sdxl"};
-    FieldInfo photos{.name = "photos", .help = "How many photos, when their folder is not here yet.", .group = group};
-    photos.min = 1;
-    photos.max = 1e6;
-    FieldInfo gpus{.name = "gpus",
-                   .help = "YAML file with GPUs and prices; empty: configs/gpus.yaml as it comes.",
-                   .group = group};
-    gpus.placeholder = "FILE.yaml";
-    return {{std::move(family), &family_},
-            {std::move(photos), &photos_},
-            {std::move(gpus), &gpus_},
-            {{.name = "probe",
-              .help = "Also time a few real steps on this machine, in a folder that is removed.",
-              .group = group},
-             &probe_},
-            {{.name = "savings", .help = "Also reckon what less memory would do with.", .group = group}, &savings_},
-            {{.name = "json", .help = "Print the plan as one JSON object.", .group = group}, &json_}};
+    FieldList list;
+    OptionGroup group(list, "Plan");
+    group.add("family", &family_, "Plan for this published model, whose files are not needed.")
+        .choices({"sd15", "sd21", "sdxl"});
+    group.add("photos", &photos_, "Number of photos, instead of a folder of photos.").range(1, 1e6);
+    group.add("gpus", &gpus_, "YAML file with GPUs and prices; empty: the installed configs/gpus.yaml.")
+        .placeholder("FILE.yaml");
+    group.add("probe", &probe_, "Also time a few real steps on this machine, in a temporary folder.");
+    group.add("savings", &savings_, "Also estimate memory-saving options.");
+    group.add("json", &json_, "Print the plan as one JSON object.");
+    return list;
   }
 
   void load(Arguments& arguments) {
@@ -79,16 +72,17 @@ class PlanCommand : public Command {
     if (probe_ && problems.empty()) {
       train::TrainConfig config = options_.loaded.config;
       config.run.output = TemporaryFolder(output()).path().string();
-      problems = train::find_problems(config);
+      config.checkpoint.resume_from_checkpoint.clear();  // the probe starts fresh
+      problems = train::find_problems(config, train::evaluate::classifier_reader_source());
     }
     if (!problems.empty()) throw ConfigError(problems);
   }
 
   std::optional<train::ProbedTimes> probe(const train::RunPlan& plan) const {
     const TemporaryFolder folder(output());
-    install_stop_signals([](int signal) { stop_flag.request(signal); });
+    StopFlag& stop = install_stop_signals();
     ProgressBar progress(stderr);
-    return train::probe_run(plan, folder.path(), {&progress}, stop_flag);
+    return train::probe_run(plan, folder.path(), {&progress}, train::evaluate::classifier_reader_source(), stop);
   }
 
   std::string output() const {

@@ -1,10 +1,13 @@
 #include "app/commands/plan_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdarg>
-#include <cstdio>
+#include <cstdint>
 #include <map>
 
+#include "train/config/preset.h"
+#include "train/prepare/generation_summary.h"
 #include "train/run/memory_use.h"
 
 namespace sdtune::app {
@@ -15,14 +18,11 @@ using train::MemoryPhase;
 
 class Text {
  public:
-  [[gnu::format(printf, 2, 3)]] void line(const char* format, ...) {
-    char buffer[512];
-    va_list arguments;
-    va_start(arguments, format);
-    std::vsnprintf(buffer, sizeof buffer, format, arguments);
-    va_end(arguments);
-    text_.append(buffer).append("\n");
+  template <typename... Arguments>
+  void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    add(fmt::format(format, std::forward<Arguments>(arguments)...));
   }
+  void add(const std::string& line) { text_.append(line).append("\n"); }
   std::string take() { return std::move(text_); }
 
  private:
@@ -41,34 +41,29 @@ std::string scaled(double value) {
     value /= 1000;
     ++unit;
   }
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g%s", value, kUnits[unit]);
-  return text;
+  return fmt::format("{:.3g}{}", value, kUnits[unit]);
 }
 
 std::string duration(double seconds) {
-  char text[32];
-  const auto whole = static_cast<long long>(seconds + 0.5);
-  if (whole < 3600) {
-    std::snprintf(text, sizeof text, "%lld:%02lld min", whole / 60, whole % 60);
-  } else {
-    std::snprintf(text, sizeof text, "%lld:%02lld h", whole / 3600, whole / 60 % 60);
-  }
-  return text;
+  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  if (whole < 3600) return fmt::format("{}:{:02} min", whole / 60, whole % 60);
+  return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
 }
 
 void add_run(Text& text, const train::RunPlan& plan) {
   const train::PlannedRun& run = plan.run;
-  text.line("%s: %s training of %s parameters out of %s, %s, %lld px, %s", run.model.c_str(),
-            run.config.run.method.c_str(), scaled(static_cast<double>(run.trained_parameters)).c_str(),
-            scaled(static_cast<double>(run.total_parameters)).c_str(),
-            run.config.precision.mixed_precision == "no" ? "float32" : run.config.precision.mixed_precision.c_str(),
-            static_cast<long long>(*run.config.data.resolution), run.config.optim.chosen_optimizer().c_str());
-  text.line("%lld photos, %lld class pictures; %lld steps of %lld photos, %.3g epochs",
-            static_cast<long long>(run.photos), static_cast<long long>(run.class_images),
-            static_cast<long long>(run.total_steps), static_cast<long long>(run.batch), run.epochs());
-  text.line("work in FLOP: %s a step, %s in all (class pictures %s, looks %s)", scaled(plan.work.step).c_str(),
-            scaled(plan.work.total).c_str(), scaled(plan.work.class_pictures).c_str(), scaled(plan.work.looks).c_str());
+  text.line("{}: {} training of {} parameters out of {}, {}, {} px, {}", run.model, run.config.run.method,
+            scaled(static_cast<double>(run.trainable_parameters)), scaled(static_cast<double>(run.total_parameters)),
+            run.config.precision.mixed_precision == "no" ? "float32" : run.config.precision.mixed_precision,
+            *run.config.data.resolution, run.config.optim.chosen_optimizer());
+  text.line("{} photos, {} class images; {} steps of {} photos, {:.3g} epochs", run.photos, run.class_images,
+            run.total_steps, run.batch, run.epochs());
+  const std::string preset = train::preset_line(run.config);
+  if (!preset.empty()) text.add("preset " + preset);
+  for (const std::string& line : train::generation_summary(run.config)) text.add("generate " + line);
+  text.line("work in FLOP: {} a step, {} in all (class images {}, validation and identity evaluation {})",
+            scaled(plan.work.step), scaled(plan.work.total), scaled(plan.work.class_images),
+            scaled(plan.work.evaluation_images));
 }
 
 void add_memory(Text& text, const train::RunPlan& plan) {
@@ -76,7 +71,7 @@ void add_memory(Text& text, const train::RunPlan& plan) {
   for (std::size_t i = 0; i < plan.on_cpu.phases.size(); ++i) {
     const MemoryPhase &cpu = plan.on_cpu.phases[i], &gpu = plan.on_gpu.phases.at(i);
     const bool is_highest = &cpu == &plan.on_cpu.highest();
-    text.line("%-44s %9.2f  %9.2f%s", cpu.name.c_str(), gigabytes(cpu.bytes()), gigabytes(gpu.bytes()),
+    text.line("{:44} {:9.2f}  {:9.2f}{}", cpu.name, gigabytes(cpu.bytes()), gigabytes(gpu.bytes()),
               is_highest ? "  <- the most" : "");
     if (!is_highest) continue;
     std::map<std::string, std::int64_t> on_gpu;
@@ -84,18 +79,18 @@ void add_memory(Text& text, const train::RunPlan& plan) {
     for (const MemoryPart& part : cpu.parts) {
       const auto found = on_gpu.find(part.name);
       if (found == on_gpu.end()) {
-        text.line("  %-42s %9.2f", part.name.c_str(), gigabytes(part.bytes));
+        text.line("  {:42} {:9.2f}", part.name, gigabytes(part.bytes));
       } else {
-        text.line("  %-42s %9.2f  %9.2f", part.name.c_str(), gigabytes(part.bytes), gigabytes(found->second));
+        text.line("  {:42} {:9.2f}  {:9.2f}", part.name, gigabytes(part.bytes), gigabytes(found->second));
       }
     }
   }
   text.line("activations kept for backward, by part of the model:");
   for (const MemoryPart& part : plan.activations) {
-    text.line("  %-42s %9.3f", part.name.c_str(), gigabytes(part.bytes));
+    text.line("  {:42} {:9.3f}", part.name, gigabytes(part.bytes));
   }
   for (const train::Saving& saving : plan.savings) {
-    text.line("with %s: %.2f on a CPU, %.2f on a GPU", saving.options.c_str(), gigabytes(saving.cpu_bytes),
+    text.line("with {}: {:.2f} on a CPU, {:.2f} on a GPU", saving.options, gigabytes(saving.cpu_bytes),
               gigabytes(saving.gpu_bytes));
   }
 }
@@ -103,31 +98,34 @@ void add_memory(Text& text, const train::RunPlan& plan) {
 void add_machine(Text& text, const train::RunPlan& plan, const std::optional<train::ProbedTimes>& probed) {
   const std::int64_t has = train::free_memory_bytes() + train::resident_bytes();
   if (plan.on_cpu.highest().bytes() > has) {
-    text.line("\nthis machine has %.2f GB free: a run on its CPU does not fit", gigabytes(has));
+    text.line("\nthis machine has {:.2f} GB free: a run on its CPU does not fit", gigabytes(has));
   }
   if (!probed) return;
-  text.line("\nthis machine, from %lld timed steps: %.3g s a step, %s in all, %.2f GB at most",
-            static_cast<long long>(probed->timed_steps), probed->step, duration(probed->total(plan)).c_str(),
-            gigabytes(probed->peak_bytes));
+  if (probed->class_image > 0) {
+    const auto images = static_cast<double>(plan.run.class_images);
+    text.line("\nthis machine: {} for {} class images, {:.3g} s each", duration(probed->class_image * images),
+              plan.run.class_images, probed->class_image);
+  }
+  text.line("\nthis machine, from {} timed steps: {:.3g} s a step, {} in all, {:.2f} GB at most", probed->timed_steps,
+            probed->step, duration(probed->total(plan)), gigabytes(probed->peak_bytes));
 }
 
 void add_rentals(Text& text, const std::vector<train::Rental>& rentals, const std::string& currency) {
-  text.line("\nGPU             memory        time    %s a model   %s an epoch", currency.c_str(), currency.c_str());
-  bool any_reckoned = false;
+  text.line("\nGPU             memory        time    {} a model   {} an epoch", currency, currency);
+  bool any_estimated = false;
   for (const train::Rental& rental : rentals) {
     const double memory = gigabytes(rental.offer.memory_bytes());
     if (rental.fits) {
-      text.line("%-14s %5.1f GB %11s%s %12.3f %14.5f", rental.offer.name.c_str(), memory,
-                duration(3600 * rental.hours).c_str(), rental.is_measured ? "*" : " ", rental.price,
-                rental.price_per_epoch);
-      any_reckoned = any_reckoned || !rental.is_measured;
+      text.line("{:14} {:5.1f} GB {:>11}{} {:12.3f} {:14.5f}", rental.offer.name, memory, duration(3600 * rental.hours),
+                rental.is_measured ? "*" : " ", rental.price, rental.price_per_epoch);
+      any_estimated = any_estimated || !rental.is_measured;
     } else {
-      text.line("%-14s %5.1f GB  does not fit: %s%s", rental.offer.name.c_str(), memory, rental.why_not.c_str(),
-                rental.fits_with.empty() ? "" : ("; fits with " + rental.fits_with).c_str());
+      text.line("{:14} {:5.1f} GB  does not fit: {}{}", rental.offer.name, memory, rental.why_not,
+                rental.fits_with.empty() ? "" : ("; fits with " + rental.fits_with));
     }
   }
-  if (any_reckoned) {
-    text.line("times without * are reckoned from the work and an assumed share of the GPU's speed, not measured");
+  if (any_estimated) {
+    text.line("times without * are estimates from the work and an assumed utilisation of the GPU, not measurements");
   }
 }
 

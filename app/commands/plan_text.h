@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "train/plan/probe.h"
 #include "train/plan/rental.h"
+#include "train/plan/timing_run.h"
 
 namespace sdtune::app {
 

@@ -1,4 +1,6 @@
 // `sdtune pretrain`.
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <string>
 
@@ -7,47 +9,44 @@
 #include "app/commands/command_options.h"
 #include "app/ui/progress_line.h"
 #include "model/base/error.h"
-#include "train/pretrain/pretrain.h"
+#include "model/options/option_group.h"
+#include "train/portrait/pretrain/pretrain.h"
 
 namespace sdtune::app {
 namespace {
 
-train::StopFlag stop_flag;
-
 class PretrainCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"pretrain", "Trains the small portrait base from nothing, on renders.", "sdtune pretrain [options]"};
+    return {"pretrain", "Trains the bundled portrait base from random weights, on renders.",
+            "sdtune pretrain [options]"};
   }
   FieldList fields() override {
     FieldList list = options_.fields();
-    list.push_back({{.name = "config",
-                     .help = "YAML file of options; flags win over it.",
-                     .group = "Pretraining",
-                     .placeholder = "FILE"},
-                    &config_});
+    OptionGroup(list, "Pretraining")
+        .add("config", &config_, "YAML file with options; flags override it.")
+        .placeholder("FILE");
     return list;
   }
 
   int run(Arguments arguments) override {
     const GivenOptions given = apply_options(fields(), arguments, config_, "--help lists all options");
     if (!given.problems.empty()) throw ConfigError(given.problems);
-    install_stop_signals([](int signal) { stop_flag.request(signal); });
+    StopFlag& stop = install_stop_signals();
     const train::pretrain::PretrainObserver observer{
         [this](const train::pretrain::StageProgress& progress) { show(progress); },
         [this](const std::string& line) { line_.message(line); }};
-    const train::pretrain::PretrainResult result = train::pretrain::pretrain(options_, observer, stop_flag);
+    const train::pretrain::PretrainResult result = train::pretrain::pretrain(options_, observer, stop);
     line_.finish();
     if (!result.model_path.empty()) std::puts(result.model_path.c_str());
     if (result.end == train::pretrain::StageEnd::kOutOfTime)
-      std::fputs("out of time: the same command goes on\n", stderr);
-    return result.end == train::pretrain::StageEnd::kStopped ? exit_code_after_stop(0) : 0;
+      std::fputs("out of time: the same command resumes\n", stderr);
+    return result.end == train::pretrain::StageEnd::kStopped ? stop_flag().exit_code_or(0) : 0;
   }
 
  private:
   void show(const train::pretrain::StageProgress& progress) {
-    char text[96];
-    std::snprintf(text, sizeof text, "loss %.4f, %.0f pictures/s", progress.loss, progress.pictures_per_s);
+    const std::string text = fmt::format("loss {:.4f}, {:.0f} images/s", progress.loss, progress.images_per_s);
     line_.update_bar(progress.stage + " step", progress.step, progress.total_steps, text,
                      progress.step == progress.total_steps);
   }

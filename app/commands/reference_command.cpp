@@ -20,10 +20,16 @@ class ReferenceCommand : public Command {
         "# Options\n\nMade by `scripts/make_reference.py` from the declarations in the sources; do not edit.\n\n"
         "Flags may be written with underscores too (`--learning_rate`), and the same names are the keys of\n"
         "`--config FILE.yaml` and of Python's `TrainConfig`. A flag wins over the file, the file over the base's "
-        "defaults.\n"
+        "preset.\n"
         "A bool is given as `--flag`, `--flag=false` or `--no-flag`; `none` unsets an option that may be unset.\n";
+    const std::unique_ptr<Command> trainer = make_train_command();
+    const FieldList of_train = trainer->fields();
     for (const auto& command : make_commands()) {
-      if (!command->hidden()) text.append("\n").append(reference_markdown(command->help(), command->fields()));
+      if (command->hidden()) continue;
+      const bool is_train = command->help().name == trainer->help().name;
+      const std::vector<Preset> presets = command->presets();
+      text.append("\n").append(reference_markdown(command->help(), command->fields(), presets,
+                                                  presets.empty() || is_train ? FieldList() : of_train));
     }
     std::fputs(text.c_str(), stdout);
     return 0;

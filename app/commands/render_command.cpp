@@ -1,4 +1,6 @@
 // `sdtune render`.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -11,12 +13,12 @@
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
 #include "app/commands/command_options.h"
-#include "app/commands/render_folder.h"
 #include "app/commands/render_options.h"
 #include "app/ui/progress_line.h"
 #include "model/image/grid.h"
 #include "model/image/png_write.h"
-#include "train/portrait/portrait_batch.h"
+#include "train/portrait/renderer/portrait_batch.h"
+#include "train/portrait/renderer/render_folder.h"
 
 namespace sdtune::app {
 namespace {
@@ -25,12 +27,9 @@ namespace fs = std::filesystem;
 namespace portrait = train::portrait;
 
 // "validation-000012-003": natural order is the order of people and views, and no two sets share a name.
-std::string picture_name(const RenderPlan& plan, std::int64_t picture) {
+std::string image_name(const RenderPlan& plan, std::int64_t image) {
   const std::string_view set = portrait::kPortraitSetNames[static_cast<std::size_t>(plan.set)];
-  char numbers[48];
-  std::snprintf(numbers, sizeof numbers, "-%06lld-%03lld", static_cast<long long>(plan.person_of(picture)),
-                static_cast<long long>(plan.view_of(picture)));
-  return std::string(set) + numbers;
+  return fmt::format("{}-{:06}-{:03}", set, plan.person_of(image), plan.view_of(image));
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -52,7 +51,7 @@ void check_sheet(const RenderOptions& options, std::vector<Problem>& problems) {
 class RenderCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"render", "Draws made-up people, with captions and labels.", "sdtune render --output DIR [options]"};
+    return {"render", "Renders synthetic people, with captions and labels.", "sdtune render --output DIR [options]"};
   }
   FieldList fields() override { return options_.fields(); }
 
@@ -61,9 +60,9 @@ class RenderCommand : public Command {
     if (given.problems.empty()) plan_ = make_render_plan(options_, given.origins, given.problems);
     check_sheet(options_, given.problems);
     if (!given.problems.empty()) throw ConfigError(given.problems);
-    RenderFolder folder(real_file_system(), options_.output, options_.overwrite);
+    portrait::RenderFolder folder(real_file_system(), options_.output, options_.overwrite);
     install_stop_signals();
-    const std::int64_t drawn = draw_all(folder);
+    const std::int64_t rendered = render_all(folder);
     std::puts(folder.finish().c_str());
     if (!sheet_.empty()) {
       write_sheet();
@@ -71,50 +70,51 @@ class RenderCommand : public Command {
     }
     finish_output();
     const double seconds = seconds_since(start_);
-    std::fprintf(stderr, "%lld pictures of %lld px in %.1f s (%.0f/s)\n", static_cast<long long>(drawn),
-                 static_cast<long long>(options_.size), seconds, static_cast<double>(drawn) / std::max(seconds, 1e-3));
-    return exit_code_after_stop(0);
+    std::fprintf(stderr, "%lld images of %lld px in %.1f s (%.0f/s)\n", static_cast<long long>(rendered),
+                 static_cast<long long>(options_.size), seconds,
+                 static_cast<double>(rendered) / std::max(seconds, 1e-3));
+    return stop_flag().exit_code_or(0);
   }
 
  private:
-  // Returns how many were drawn: all, unless a signal came.
-  std::int64_t draw_all(RenderFolder& folder) {
-    const std::int64_t total = plan_.pictures();
+  // Returns how many were rendered: all, unless a signal came.
+  std::int64_t render_all(portrait::RenderFolder& folder) {
+    const std::int64_t total = plan_.images();
     const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
     const std::int64_t threads = options_.threads.value_or(cores);
-    // Enough for every thread, and not much in memory however many are drawn.
+    // Enough for every thread, and not much in memory however many are rendered.
     const std::int64_t batch = 8 * threads;
     std::int64_t done = 0;
-    while (done < total && !stop_requested()) {
+    while (done < total && !stop_flag().signal()) {
       const std::int64_t count = std::min(batch, total - done);
       draw_batch(folder, done, count, static_cast<int>(threads));
       done += count;
-      char rate[32];
-      std::snprintf(rate, sizeof rate, "%.0f/s", static_cast<double>(done) / std::max(seconds_since(start_), 1e-3));
-      progress_.update_bar("picture", done, total, rate, done == total);
+      const std::string rate =
+          fmt::format("{:.0f}/s", static_cast<double>(done) / std::max(seconds_since(start_), 1e-3));
+      progress_.update_bar("image", done, total, rate, done == total);
     }
     progress_.finish();
     return done;
   }
 
-  void draw_batch(RenderFolder& folder, std::int64_t first, std::int64_t count, int threads) {
+  void draw_batch(portrait::RenderFolder& folder, std::int64_t first, std::int64_t count, int threads) {
     std::vector<portrait::Portrait> portraits;
     for (std::int64_t i = first; i < first + count; ++i) {
-      const portrait::PictureSeeds seeds = portrait::picture_seeds(
+      const portrait::ImageSeeds seeds = portrait::image_seeds(
           plan_.set, static_cast<std::uint64_t>(plan_.person_of(i)), static_cast<std::uint64_t>(plan_.view_of(i)));
       portraits.push_back(options_.subject ? portrait::draw_photo(seeds) : portrait::draw_portrait(seeds));
     }
     const std::vector<std::uint8_t> bytes = portrait::render_batch(portraits, options_.size, threads);
-    const auto picture_bytes = static_cast<std::ptrdiff_t>(3 * options_.size * options_.size);
+    const auto image_bytes = static_cast<std::ptrdiff_t>(3 * options_.size * options_.size);
     for (std::size_t i = 0; i < portraits.size(); ++i) {
-      const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(i) * picture_bytes;
-      Image image{options_.size, options_.size, {begin, begin + picture_bytes}};
-      const portrait::Portrait& drawn = portraits[i];
-      const std::string name = picture_name(plan_, first + static_cast<std::int64_t>(i));
+      const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(i) * image_bytes;
+      Image image{options_.size, options_.size, {begin, begin + image_bytes}};
+      const portrait::Portrait& rendered = portraits[i];
+      const std::string name = image_name(plan_, first + static_cast<std::int64_t>(i));
       const std::string png = model::encode_png(
-          image, {{"Software", "sdtune " SDTUNE_VERSION}, {"Source", "rendered"}, {"Description", drawn.caption}});
-      folder.add(name, png, options_.captions ? drawn.caption : "",
-                 portrait::label_line(name + ".png", drawn.caption, drawn.seeds, drawn.who, drawn.now));
+          image, {{"Software", "sdtune " SDTUNE_VERSION}, {"Source", "rendered"}, {"Description", rendered.caption}});
+      folder.add(name, png, options_.captions ? rendered.caption : "",
+                 portrait::label_line(name + ".png", rendered.caption, rendered.seeds, rendered.who, rendered.now));
       if (!options_.contact_sheet.empty()) sheet_.push_back(std::move(image));
     }
   }

@@ -1,7 +1,8 @@
 #include "app/commands/render_options.h"
 
 #include <algorithm>
-#include <utility>
+
+#include "model/options/option_group.h"
 
 namespace sdtune::app {
 namespace {
@@ -10,64 +11,41 @@ namespace portrait = train::portrait;
 
 constexpr std::int64_t kMaxSheetPixels = 100'000'000;  // 300 MB as the sheet is put together
 
-FieldInfo field(std::string name, std::string help, std::string group) {
-  return {.name = std::move(name), .help = std::move(help), .group = std::move(group)};
-}
-
-FieldInfo whole_number(std::string name, std::string help, std::string group, double min, double max) {
-  FieldInfo info = field(std::move(name), std::move(help), std::move(group));
-  info.min = min;
-  info.max = max;
-  return info;
-}
-
-void add_people_fields(RenderOptions& options, FieldList& list) {
-  const std::string group = "People";
-  FieldInfo set = field("set", "Which people: sets have none in common.", group);
-  set.choices.assign(portrait::kPortraitSetNames.begin(), portrait::kPortraitSetNames.end());
+void add_people(OptionGroup group, RenderOptions& options) {
   const auto people = static_cast<double>(portrait::people_in(portrait::PortraitSet::kTraining));
   const auto reserved = static_cast<double>(portrait::people_in(portrait::PortraitSet::kReserved));
   const auto views = static_cast<double>(portrait::kViewsOfPerson);
-  list.push_back({std::move(set), &options.set});
-  list.push_back({whole_number("seed", "Number of the first person in the set.", group, 0, people - 1), &options.seed});
-  list.push_back({whole_number("count", "People to draw.", group, 1, people), &options.count});
-  list.push_back(
-      {whole_number("subject", "Photos of this reserved person, no sketches; stands for set, seed and count.", group, 0,
-                    reserved - 1),
-       &options.subject});
-  list.push_back({whole_number("views", "Pictures of each person, each in another place and pose.", group, 1, views),
-                  &options.views});
-  list.push_back(
-      {whole_number("first_view", "Number of each person's first picture.", group, 0, views - 1), &options.first_view});
+  group.add("set", &options.set, "Set of people; no person is in two sets.")
+      .choices({portrait::kPortraitSetNames.begin(), portrait::kPortraitSetNames.end()});
+  group.add("seed", &options.seed, "Number of the first person in the set.").range(0, people - 1);
+  group.add("count", &options.count, "Number of people to render.").range(1, people);
+  group
+      .add("subject", &options.subject,
+           "Render photos of this reserved person, no sketches; replaces set, seed and count.")
+      .range(0, reserved - 1);
+  group.add("views", &options.views, "Images of each person, each in another place and pose.").range(1, views);
+  group.add("first_view", &options.first_view, "Number of each person's first image.").range(0, views - 1);
 }
 
-void add_output_fields(RenderOptions& options, FieldList& list) {
-  const std::string group = "Output";
-  FieldInfo output = field("output", "Folder for pictures, captions and labels.jsonl.", group);
-  output.aliases = {"output_dir"};
-  output.placeholder = "DIR";
-  FieldInfo size = whole_number("size", "Side of a picture.", group, 16, 1024);
-  size.unit = "px";
-  FieldInfo sheet = field("contact_sheet", "Also all pictures in one, a row a person where there are views.", group);
-  sheet.placeholder = "FILE.png";
-  FieldInfo config = field("config", "YAML file with options; flags win over it.", group);
-  config.placeholder = "FILE.yaml";
-  list.push_back({std::move(output), &options.output});
-  list.push_back({std::move(size), &options.size});
-  list.push_back({field("captions", "Write each picture's caption beside it, as .txt that train reads.", group),
-                  &options.captions});
-  list.push_back({std::move(sheet), &options.contact_sheet});
-  list.push_back({whole_number("threads", "Threads that draw; none: one a core. Changes no picture.", group, 1, 256),
-                  &options.threads});
-  list.push_back({field("overwrite", "Replace what an earlier render wrote into the folder; other files stay.", group),
-                  &options.overwrite});
-  list.push_back({std::move(config), &options.config});
+void add_render_output(OptionGroup group, RenderOptions& options) {
+  group.add("output", &options.output, "Folder for images, captions and labels.jsonl.")
+      .aliases({"output_dir"})
+      .placeholder("DIR");
+  group.add("size", &options.size, "Side of an image.").unit("px").range(16, 1024);
+  group.add("captions", &options.captions, "Write each image's caption beside it, as the .txt file that train reads.");
+  group
+      .add("contact_sheet", &options.contact_sheet,
+           "Also write all images as one; with several views a row is a person.")
+      .placeholder("FILE.png");
+  group.add("threads", &options.threads, "Threads for rendering; unset: one per core. Changes no image.").range(1, 256);
+  group.add("overwrite", &options.overwrite, "Replace the files of an earlier render in the folder; other files stay.");
+  group.add("config", &options.config, "YAML file with options; flags override it.").placeholder("FILE.yaml");
 }
 
-void check_subject(const train::Origins& origins, std::vector<Problem>& problems) {
+void check_subject(const Origins& origins, std::vector<Problem>& problems) {
   for (const char* name : {"set", "seed", "count"}) {
     if (origins.count(name) == 0) continue;
-    problems.push_back({origins.at(name), "does not go with --subject, which stands for it",
+    problems.push_back({origins.at(name), "contradicts --subject, which replaces it",
                         "leave one out, or give --set reserved without --subject"});
   }
 }
@@ -76,13 +54,12 @@ void check_subject(const train::Origins& origins, std::vector<Problem>& problems
 
 FieldList RenderOptions::fields() {
   FieldList list;
-  add_people_fields(*this, list);
-  add_output_fields(*this, list);
+  add_people({list, "People"}, *this);
+  add_render_output({list, "Output"}, *this);
   return list;
 }
 
-RenderPlan make_render_plan(const RenderOptions& options, const train::Origins& origins,
-                            std::vector<Problem>& problems) {
+RenderPlan make_render_plan(const RenderOptions& options, const Origins& origins, std::vector<Problem>& problems) {
   const auto& names = portrait::kPortraitSetNames;
   const auto name = std::find(names.begin(), names.end(), options.set);
   RenderPlan plan{static_cast<portrait::PortraitSet>(name - names.begin()), options.seed, options.count,
@@ -96,14 +73,15 @@ RenderPlan make_render_plan(const RenderOptions& options, const train::Origins& 
   const auto people = static_cast<std::int64_t>(portrait::people_in(plan.set));
   if (plan.first_person + plan.people > people) {
     problems.push_back({"--count",
-                        "goes beyond the set's last person (got person " + std::to_string(plan.first_person) + " and " +
-                            std::to_string(plan.people) + " people; the set has " + std::to_string(people) + ")",
+                        "is beyond the last person of the set (got person " + std::to_string(plan.first_person) +
+                            " and " + std::to_string(plan.people) + " people; the set has " + std::to_string(people) +
+                            ")",
                         ""});
   }
   const auto views = static_cast<std::int64_t>(portrait::kViewsOfPerson);
   if (plan.first_view + plan.views > views) {
     problems.push_back({"--views",
-                        "goes beyond a person's last picture (got " + std::to_string(plan.first_view) + " and " +
+                        "is beyond the last image of a person (got " + std::to_string(plan.first_view) + " and " +
                             std::to_string(plan.views) + "; there are " + std::to_string(views) + ")",
                         ""});
   }
@@ -113,7 +91,7 @@ RenderPlan make_render_plan(const RenderOptions& options, const train::Origins& 
   if (!options.contact_sheet.empty() && pixels > static_cast<double>(kMaxSheetPixels)) {
     problems.push_back({"--contact-sheet",
                         "would have more than " + std::to_string(kMaxSheetPixels / 1'000'000) + " million pixels",
-                        "draw fewer or smaller pictures for a sheet"});
+                        "render fewer or smaller images for a sheet"});
   }
   return plan;
 }

@@ -11,19 +11,22 @@
 #include "app/cli/stop_signals.h"
 #include "app/commands/chosen_model.h"
 #include "app/commands/command.h"
-#include "app/commands/picture_file.h"
-#include "app/commands/picture_maker.h"
-#include "app/commands/prompt_list.h"
 #include "app/commands/sample_options.h"
 #include "app/commands/sample_plan.h"
-#include "app/commands/sample_sheet.h"
 #include "app/ui/progress_line.h"
-#include "model/base/file_system.h"
-#include "model/base/model_note.h"
 #include "model/core/device.h"
+#include "model/core/image_tensor.h"
+#include "model/files/file_system.h"
+#include "model/files/model_note.h"
+#include "model/generate/contact_sheet.h"
+#include "model/generate/image_file.h"
+#include "model/generate/image_generator.h"
+#include "model/generate/model_additions.h"
+#include "model/generate/prompt_list.h"
 #include "model/image/ai_mark.h"
 #include "model/image/image_read.h"
 #include "model/image/png_write.h"
+#include "model/lora/lora_model.h"
 #include "train/data/photo_folder.h"
 #include "train/data/trigger.h"
 
@@ -34,10 +37,23 @@ void warn(const Problem& problem) {
   std::fprintf(stderr, "sdtune: warning: %s\n", problem.line().c_str());
 }
 
+// Where every image is computed.
+struct Machine {
+  torch::Device device;
+  torch::Dtype dtype;
+};
+
+// A model whose images are generated, and what is done with them.
+struct ModelTurn {
+  std::filesystem::path folder;
+  std::string caption;    // stands before each prompt in the grid
+  bool compared = false;  // with the model itself: its images go to the grid alone
+};
+
 class SampleCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"sample", "Draws pictures of a prompt.", "sdtune sample --prompt TEXT [options]"};
+    return {"sample", "Generates images from a prompt.", "sdtune sample --prompt TEXT [options]"};
   }
   FieldList fields() override { return options_.fields(); }
 
@@ -46,44 +62,29 @@ class SampleCommand : public Command {
     const ChosenModel chosen = choose_model(options_.model, "runs");
     choose_prompts(read_model_note(chosen.folder));
     const std::vector<Image> photos = read_references();
-    const torch::Device device = model::parse_device(options_.device, "--device");
-    const torch::Dtype dtype =
-        options_.dtype == "auto" ? model::fast_dtype(device) : model::parse_dtype(options_.dtype, "--dtype");
-    for (PromptJob& job : plan_.jobs) {  // as the pictures' records say it
-      job.options.device = device.str();
-      job.options.dtype = model::dtype_name(dtype);
-    }
-    std::fprintf(stderr, "model    %s (%s)\ndevice   %s, %s\n", chosen.folder.c_str(), chosen.reason.c_str(),
-                 model::describe_device(device).c_str(), model::dtype_name(dtype).c_str());
-    std::fprintf(stderr, "seeds    %lld to %lld\n", static_cast<long long>(options_.seed),
-                 static_cast<long long>(options_.seed + options_.num_images - 1));
-    sources_ = read_sources(chosen.folder, with_all_loras());
-    warn_of_record();
+    const Machine machine = choose_machine();
+    print_start(chosen, machine);
+    sources_ = model::read_sources(chosen.folder, options_.model, with_all_loras());
+    warn_of_metadata();
     install_stop_signals();
-    torch::NoGradGuard no_grad;
     if (!options_.compare.empty()) {
       // Before the model itself, so that only one is in memory.
       const std::filesystem::path other = choose_model(options_.compare, "runs").folder;  // a run folder too
-      PictureMaker maker(other, options_, device, dtype);
-      check_grid(maker, photos);
-      draw_all(maker, model_name(other) + ": ", false);
+      generate_all({other, model::model_name(other) + ": ", true}, machine, photos);
     }
-    PictureMaker maker(chosen.folder, options_, device, dtype);
-    warn_of_cut_prompts(maker);
-    check_grid(maker, photos);
-    draw_all(maker, "", true);
+    generate_all({chosen.folder, "", false}, machine, photos);
     progress_.finish();
-    if (!options_.grid.empty() && !stop_requested()) write_grid(photos);
-    return exit_code_after_stop(0);
+    if (!options_.grid.empty() && !stop_flag().signal()) write_grid(photos);
+    return stop_flag().exit_code_or(0);
   }
 
  private:
-  // Puts the trigger in place; says so in one line when prompts lack the words that the model was trained for.
+  // Puts the trigger in place; one warning says when prompts lack the words that the model was trained with.
   void choose_prompts(const ModelNote& note) {
     const std::string own = note.trigger.empty() ? "a person" : note.trigger;
     std::int64_t without = 0;
     for (PromptJob& job : plan_.jobs) {
-      job.options.prompt = with_trigger(job.options.prompt, options_.trigger.empty() ? own : options_.trigger);
+      job.options.prompt = model::with_trigger(job.options.prompt, options_.trigger.empty() ? own : options_.trigger);
       without += train::says_trigger(job.options.prompt, note.trigger) ? 0 : 1;
     }
     if (without == 0) return;
@@ -92,30 +93,6 @@ class SampleCommand : public Command {
         one ? "does" : std::to_string(without) + " of " + std::to_string(plan_.jobs.size()) + " do";
     warn({one ? "--prompt" : "--prompts", which + " not say \"" + note.trigger + "\"",
           "these words call the person that the model was trained on"});
-  }
-
-  // The options with the LoRAs of every prompt.
-  SampleOptions with_all_loras() const {
-    SampleOptions all = options_;
-    all.lora.clear();
-    for (const PromptJob& job : plan_.jobs)
-      all.lora.insert(all.lora.end(), job.options.lora.begin(), job.options.lora.end());
-    return all;
-  }
-
-  void warn_of_record() const {
-    if (!plan_.record) return;
-    for (const Problem& warning : plan_.record->warnings) warn(warning);
-    for (const Problem& change : find_changes(*plan_.record, sources_)) warn(change);
-  }
-
-  void warn_of_cut_prompts(const PictureMaker& maker) const {
-    for (const PromptJob& job : plan_.jobs) {
-      const std::int64_t cut = maker.count_cut_tokens(job.options);
-      if (cut == 0) continue;
-      warn({"--prompt", "the last " + std::to_string(cut) + " tokens are left out (got " + job.options.prompt + ")",
-            "--prompt-syntax weighted takes prompts of any length"});
-    }
   }
 
   std::vector<Image> read_references() const {
@@ -127,83 +104,146 @@ class SampleCommand : public Command {
     return photos;
   }
 
-  void check_grid(const PictureMaker& maker, const std::vector<Image>& photos) const {
-    if (options_.grid.empty()) return;
-    const bool single = plan_.jobs.size() == 1;
-    const std::int64_t models = options_.compare.empty() ? 1 : 2;
-    SheetPlan sheet;
-    sheet.columns = std::max(single ? options_.num_images : std::ssize(plan_.jobs), std::ssize(photos));
-    sheet.rows = (single ? 1 : options_.num_images) * models + (photos.empty() ? 0 : 1);
+  // Device and dtype, which the images' metadata state too.
+  Machine choose_machine() {
+    const model::GenerateOptions& asked = options_.image;
+    const torch::Device device = model::parse_device(asked.device, "--device");
+    const torch::Dtype dtype =
+        asked.dtype == "auto" ? model::fast_dtype(device) : model::parse_dtype(asked.dtype, "--dtype");
+    for (PromptJob& job : plan_.jobs) {
+      job.options.device = device.str();
+      job.options.dtype = model::dtype_name(dtype);
+    }
+    return {device, dtype};
+  }
+
+  void print_start(const ChosenModel& chosen, const Machine& machine) const {
+    std::fprintf(stderr, "model    %s (%s)\ndevice   %s, %s\n", chosen.folder.c_str(), chosen.reason.c_str(),
+                 model::describe_device(machine.device).c_str(), model::dtype_name(machine.dtype).c_str());
+    std::fprintf(stderr, "seeds    %lld to %lld\n", static_cast<long long>(options_.image.seed),
+                 static_cast<long long>(options_.image.seed + options_.image.num_images - 1));
+  }
+
+  // The options with the LoRAs of every prompt.
+  model::GenerateOptions with_all_loras() const {
+    model::GenerateOptions all = options_.image;
+    all.loras.clear();
     for (const PromptJob& job : plan_.jobs) {
-      const PictureMaker::Size size = maker.picture_size(job.options);
+      all.loras.insert(all.loras.end(), job.options.loras.begin(), job.options.loras.end());
+    }
+    return all;
+  }
+
+  void warn_of_metadata() const {
+    if (!plan_.like) return;
+    for (const Problem& warning : plan_.like->warnings) warn(warning);
+    for (const Problem& change : model::find_changes(*plan_.like, sources_)) warn(change);
+  }
+
+  void warn_of_cut_prompts(const model::ModelBundle& bundle) const {
+    for (const PromptJob& job : plan_.jobs) {
+      if (job.options.prompt_syntax != "plain") continue;
+      const std::int64_t cut = model::count_cut_tokens(bundle, job.options.prompt);
+      if (cut == 0) continue;
+      warn({"--prompt", "the last " + std::to_string(cut) + " tokens are left out (got " + job.options.prompt + ")",
+            "--prompt-syntax weighted takes prompts of any length"});
+    }
+  }
+
+  // All images of all prompts with one model: kept for the grid, and as files unless `turn.compared`.
+  void generate_all(const ModelTurn& turn, const Machine& machine, const std::vector<Image>& photos) {
+    model::ModelBundle bundle = model::load_model(turn.folder, machine.dtype, machine.device);
+    model::add_to_model(options_.image, bundle);
+    model::ImageGenerator generator(bundle);
+    if (!turn.compared) warn_of_cut_prompts(bundle);
+    if (!options_.grid.empty()) check_grid(generator, photos);
+    const std::size_t first_row = rows_.size();
+    rows_.resize(first_row + static_cast<std::size_t>(is_single() ? 1 : options_.image.num_images));
+    for (std::size_t number = 0; number < plan_.jobs.size(); ++number) {
+      PromptJob job = plan_.jobs[number];
+      job.options = generator.resolved(job.options);
+      if (turn.compared) job.options.loras.clear();  // they are made for the model, not for what it is compared with
+      if (!generate_job(generator, turn, job, number, first_row)) return;
+    }
+  }
+
+  // False when stopped.
+  bool generate_job(model::ImageGenerator& generator, const ModelTurn& turn, const PromptJob& job, std::size_t number,
+                    std::size_t first_row) {
+    const model::ModelSampling sampling{generator.sizes(job.options).first_pass,
+                                        generator.scheduler_class(job.options)};
+    for (std::int64_t first = 0; first < job.options.num_images; first += job.batch) {
+      if (stop_flag().signal()) return false;
+      const torch::Tensor images = generate_batch(generator, turn.caption, job, number, first);
+      if (!images.defined()) return false;
+      const model::ImageBatch batch{job.options.seed + first, images.size(0)};
+      for (std::int64_t i = 0; i < batch.count; ++i) {
+        if (job.only_seed && *job.only_seed != batch.first_seed + i) continue;
+        if (!turn.compared) write_file(job.options, batch.first_seed + i, {images[i], sampling, batch});
+        if (options_.grid.empty()) continue;
+        model::SheetRow& row = rows_[first_row + static_cast<std::size_t>(is_single() ? 0 : first + i)];
+        row.images.push_back(model::tensor_to_image(images[i]));
+        row.captions.push_back(turn.caption + job.options.prompt);
+      }
+    }
+    return true;
+  }
+
+  // Images `first` ... of the job's prompt; image i has seed + i.
+  torch::Tensor generate_batch(model::ImageGenerator& generator, const std::string& label, const PromptJob& job,
+                               std::size_t number, std::int64_t first) {
+    const model::GenerateOptions& options = job.options;
+    const std::int64_t count = std::min(job.batch, options.num_images - first);
+    const std::int64_t before = static_cast<std::int64_t>(number) * options.num_images;  // images of earlier prompts
+    const std::int64_t all = std::ssize(plan_.jobs) * options.num_images;
+    const std::string text =
+        label + "image " + std::to_string(before + first + 1) + " of " + std::to_string(all) + ", step";
+    const auto on_step = [&](const model::SampleProgress& step) {
+      progress_.update_bar(text, step.step, step.total, "", step.step == step.total);
+    };
+    std::vector<std::uint64_t> seeds;
+    for (std::int64_t i = 0; i < count; ++i) seeds.push_back(static_cast<std::uint64_t>(options.seed + first + i));
+    const std::vector<std::string> prompts(seeds.size(), options.prompt);
+    torch::Tensor images = generator.generate(options, prompts, std::move(seeds), {on_step, &stop_flag().requested()});
+    progress_.finish();
+    return images;
+  }
+
+  bool is_single() const { return plan_.jobs.size() == 1; }
+
+  void check_grid(model::ImageGenerator& generator, const std::vector<Image>& photos) const {
+    const std::int64_t models = options_.compare.empty() ? 1 : 2;
+    model::SheetPlan sheet;
+    sheet.columns = std::max(is_single() ? options_.image.num_images : std::ssize(plan_.jobs), std::ssize(photos));
+    sheet.rows = (is_single() ? 1 : options_.image.num_images) * models + (photos.empty() ? 0 : 1);
+    for (const PromptJob& job : plan_.jobs) {
+      const model::PixelSize size = generator.sizes(job.options).result;
       sheet.width = std::max(sheet.width, size.width);
       sheet.height = std::max(sheet.height, size.height);
     }
-    check_sheet(sheet);
+    model::check_sheet(sheet, "--grid");
   }
 
-  // All pictures of all prompts with one model: kept for the grid, and as files where `as_files`.
-  void draw_all(PictureMaker& maker, const std::string& caption, bool as_files) {
-    const bool single = plan_.jobs.size() == 1;
-    const std::size_t first_row = rows_.size();
-    rows_.resize(first_row + static_cast<std::size_t>(single ? 1 : options_.num_images));
-    for (std::size_t number = 0; number < plan_.jobs.size(); ++number) {
-      PromptJob job = plan_.jobs[number];
-      if (!as_files) job.options.lora.clear();  // they are made for the model, not for what it is compared with
-      for (std::int64_t first = 0; first < job.options.num_images && !stop_requested(); first += job.options.batch) {
-        const torch::Tensor pictures = draw_batch(maker, caption, number, first, job.options);
-        if (!pictures.defined()) return;  // stopped
-        const DrawnBatch batch{job.options.seed + first, pictures.size(0)};
-        for (std::int64_t i = 0; i < pictures.size(0); ++i) {
-          if (job.only_seed && *job.only_seed != batch.first_seed + i) continue;
-          if (as_files) {
-            write_file(job, batch.first_seed + i, {pictures[i], maker.scheduler_class(job.options), batch});
-          }
-          if (options_.grid.empty()) continue;
-          SheetRow& row = rows_[first_row + static_cast<std::size_t>(single ? 0 : first + i)];
-          row.pictures.push_back(to_image(pictures[i]));
-          row.captions.push_back(caption + job.options.prompt);
-        }
-      }
-    }
-  }
-
-  torch::Tensor draw_batch(PictureMaker& maker, const std::string& label, std::size_t number, std::int64_t first,
-                           const SampleOptions& wanted) {
-    const std::int64_t count = std::min(wanted.batch, wanted.num_images - first);
-    const std::int64_t before = static_cast<std::int64_t>(number) * wanted.num_images;  // pictures of earlier prompts
-    const std::int64_t all = std::ssize(plan_.jobs) * wanted.num_images;
-    const auto on_step = [&](const model::SampleProgress& step) {
-      const std::string text =
-          label + "picture " + std::to_string(before + first + 1) + " of " + std::to_string(all) + ", step";
-      progress_.update_bar(text, step.step, step.total, "", step.step == step.total);
-    };
-    torch::Tensor drawn = maker.draw(wanted, first, count, on_step);
-    progress_.finish();
-    return drawn;
-  }
-
-  void write_file(const PromptJob& job, std::int64_t seed, const Drawing& drawing) const {
-    SampleOptions options = job.options;
+  void write_file(model::GenerateOptions options, std::int64_t seed, const model::GeneratedImage& image) const {
     options.seed = seed;
-    std::puts(write_picture(options, sources_, drawing).c_str());
+    std::puts(model::write_image(options_.output, options, sources_, image).c_str());
     finish_output();
   }
 
   void write_grid(const std::vector<Image>& photos) {
-    const std::filesystem::path path = free_path(options_.grid);
+    const std::filesystem::path path = model::free_path(options_.grid);
     if (path.has_parent_path()) real_file_system().create_directories(path.parent_path());
     std::vector<model::PngText> texts = {{"Software", "sdtune " SDTUNE_VERSION}};
-    if (options_.ai_mark) texts.push_back(model::ai_generated_mark());
-    model::write_png(real_file_system(), path, make_sheet(photos, std::move(rows_)), texts);
+    if (options_.image.ai_mark) texts.push_back(model::ai_generated_mark());
+    model::write_png(real_file_system(), path, model::make_sheet(photos, std::move(rows_)), texts);
     std::puts(path.c_str());
     finish_output();
   }
 
   SampleOptions options_;
   SamplePlan plan_;
-  DrawingSources sources_;
-  std::vector<SheetRow> rows_;  // of the grid
+  model::ImageSources sources_;
+  std::vector<model::SheetRow> rows_;  // of the grid
   ProgressLine progress_{stderr};
 };
 

@@ -6,42 +6,40 @@
 #include <utility>
 
 #include "app/commands/command_options.h"
-#include "app/commands/lora_tags.h"
-#include "app/commands/picture_text.h"
-#include "app/commands/prompt_flags.h"
-#include "app/commands/prompt_list.h"
-#include "model/base/file_system.h"
+#include "model/files/file_system.h"
+#include "model/generate/a1111_parameters.h"
+#include "model/generate/lora_tags.h"
+#include "model/generate/prompt_flags.h"
+#include "model/generate/prompt_list.h"
 #include "model/image/png_text.h"
 
 namespace sdtune::app {
 namespace {
 
-constexpr std::size_t kMaxPictureBytes = std::size_t{1} << 28;
+constexpr std::size_t kMaxImageBytes = std::size_t{1} << 28;
 
-AppliedRecord read_like(const train::Origins& given, SampleOptions& options) {
+model::AppliedMetadata read_like(const Origins& given, SampleOptions& options) {
   const std::string where = "--like: " + options.like;
-  const std::string bytes = read_file(options.like, kMaxPictureBytes);
-  if (const std::optional<std::string> record = model::find_png_text(bytes, kRecordKey)) {
-    return apply_record(parse_json(*record, where), where, given, options);
-  }
-  if (const std::optional<std::string> text = model::find_png_text(bytes, "parameters")) {
-    return apply_parameters(*text, where, given, options);
-  }
-  throw ConfigError(where, "has no text that says how it was drawn",
-                    "give a PNG file as sdtune or a web interface wrote it; copies may have lost their texts");
+  const std::string bytes = read_file(options.like, kMaxImageBytes);
+  const std::optional<std::string> own = model::find_png_text(bytes, model::kMetadataKey);
+  if (own) return model::apply_metadata(parse_json(*own, where), where, given, options.image);
+  const std::optional<std::string> a1111 = model::find_png_text(bytes, "parameters");
+  if (a1111) return model::apply_a1111_parameters(*a1111, where, given, options.image);
+  throw ConfigError(where, "has no generation metadata",
+                    "give a PNG file as sdtune or a web interface wrote it; copies may have lost their metadata");
 }
 
 // Options that change nothing without another one, or not with it.
-void check_use(const train::Origins& origins, const SampleOptions& options, std::vector<Problem>& problems) {
+void check_use(const Origins& origins, const SampleOptions& options, std::vector<Problem>& problems) {
   const auto needs = [&](const char* name, const char* other, bool there) {
     if (origins.count(name) > 0 && !there) problems.push_back({flag_name(name), std::string("needs ") + other, ""});
   };
-  needs("strength", "--init-image", !options.init_image.empty());
-  needs("hires_steps", "--hires-scale", options.hires_scale > 1);
-  needs("hires_strength", "--hires-scale", options.hires_scale > 1);
+  needs("strength", "--init-image", !options.image.init_image.empty());
+  needs("hires_steps", "--hires-scale", options.image.hires_scale > 1);
+  needs("hires_strength", "--hires-scale", options.image.hires_scale > 1);
   const bool one = origins.count("prompt") > 0, many = origins.count("prompts") > 0;
   if (!one && !many && options.like.empty()) {
-    problems.push_back({"--prompt", "is not given", "say what to draw: --prompt \"a photo of sks person\""});
+    problems.push_back({"--prompt", "is not given", "describe the image: --prompt \"a photo of sks person\""});
   }
   if (one && many) problems.push_back({"--prompts", "does not go with --prompt", "leave one out"});
   if (many && !options.like.empty()) problems.push_back({"--prompts", "does not go with --like", "leave one out"});
@@ -50,7 +48,7 @@ void check_use(const train::Origins& origins, const SampleOptions& options, std:
 void check_grid(const SampleOptions& options, std::vector<Problem>& problems) {
   for (const auto& [name, value] : {std::pair{"--compare", &options.compare}, {"--references", &options.references}}) {
     if (!value->empty() && options.grid.empty()) {
-      problems.push_back({name, "needs --grid", "say where all pictures go: --grid sheet.png"});
+      problems.push_back({name, "needs --grid", "say where the grid goes: --grid sheet.png"});
     }
   }
   if (!options.grid.empty() && std::filesystem::path(options.grid).extension() != ".png") {
@@ -58,12 +56,25 @@ void check_grid(const SampleOptions& options, std::vector<Problem>& problems) {
   }
 }
 
-// The picture's whole batch, so that it comes out the same to the last bit.
-PromptJob job_of_record(const SampleOptions& options, const DrawnBatch& batch) {
-  PromptJob job{options, options.seed};
+// The image's whole batch, so that it comes out the same to the last bit.
+PromptJob job_of_batch(const model::GenerateOptions& options, const model::ImageBatch& batch) {
+  PromptJob job{options, batch.count, options.seed};
   job.options.seed = batch.first_seed;
-  job.options.num_images = job.options.batch = batch.count;
+  job.options.num_images = batch.count;
   return job;
+}
+
+std::vector<PromptJob> list_jobs(const SampleOptions& options, const std::optional<model::AppliedMetadata>& like,
+                                 bool counts_images) {
+  if (!options.prompts.empty()) {
+    std::vector<PromptJob> jobs;
+    for (const model::PromptLine& line : model::read_prompt_lines(options.prompts, "--prompts")) {
+      jobs.push_back({model::options_of_line(options.image, line.text, line.where), options.batch, std::nullopt});
+    }
+    return jobs;
+  }
+  if (like && !counts_images) return {job_of_batch(options.image, like->batch)};
+  return {{options.image, options.batch, std::nullopt}};
 }
 
 }  // namespace
@@ -73,22 +84,19 @@ SamplePlan make_sample_plan(const Arguments& arguments, SampleOptions& options) 
                                            "put a prompt of several words in quotes: --prompt \"...\"");
   std::vector<Problem> problems = given.problems;
   SamplePlan plan;
-  if (problems.empty() && !options.like.empty()) plan.record = read_like(given.origins, options);
+  if (problems.empty() && !options.like.empty()) {
+    plan.like = read_like(given.origins, options);
+    if (plan.like->model && given.origins.count("model") == 0) options.model = *plan.like->model;
+  }
   check_use(given.origins, options, problems);
   check_grid(options, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
-  if (!options.prompts.empty()) {
-    for (const PromptLine& line : read_prompt_lines(options.prompts)) {
-      plan.jobs.push_back({options_of_line(options, line.text, line.where), std::nullopt});
-    }
-  } else if (plan.record && given.origins.count("num_images") == 0) {
-    plan.jobs.push_back(job_of_record(options, plan.record->batch));
-  } else {
-    plan.jobs.push_back({options, std::nullopt});
-  }
+  options.image.loras = model::parse_lora_list(options.image.lora, "--lora", problems);
+  plan.jobs = list_jobs(options, plan.like, given.origins.count("num_images") > 0);
   const bool one = options.prompts.empty();
   for (PromptJob& job : plan.jobs) {
-    resolve_loras(job.options, one ? "--prompt" : "--prompts: " + job.options.prompt, problems);
+    const std::string where = one ? "--prompt" : "--prompts: " + job.options.prompt;
+    model::resolve_lora_tags(job.options, options.lora_dir, where, problems);
   }
   if (!problems.empty()) throw ConfigError(std::move(problems));
   return plan;

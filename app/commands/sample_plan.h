@@ -1,4 +1,4 @@
-// From the words of `sdtune sample` to the list of what is drawn.
+// From the words of `sdtune sample` to the list of images to generate.
 #pragma once
 
 #include <cstdint>
@@ -6,23 +6,24 @@
 #include <vector>
 
 #include "app/cli/arguments.h"
-#include "app/commands/picture_record.h"
 #include "app/commands/sample_options.h"
+#include "model/generate/generation_metadata.h"
 
 namespace sdtune::app {
 
-// The pictures of one prompt: num_images of them from its seed on.
+// The images of one prompt: num_images of them from its seed on.
 struct PromptJob {
-  SampleOptions options;
-  std::optional<std::int64_t> only_seed;  // of --like: the others of its batch are drawn and not written
+  model::GenerateOptions options;
+  std::int64_t batch = 1;                 // images generated at once
+  std::optional<std::int64_t> only_seed;  // of --like: the others of its batch are generated and not written
 };
 
 struct SamplePlan {
   std::vector<PromptJob> jobs;
-  std::optional<AppliedRecord> record;  // of --like
+  std::optional<model::AppliedMetadata> like;  // of --like
 };
 
-// Sets `options` from the words, the YAML file and the picture of --like (in this order of precedence) and lists the
+// Sets `options` from the words, the YAML file and the image of --like (in this order of precedence) and lists the
 // prompts with what each line of a prompt file says. Throws all that is wrong at once.
 SamplePlan make_sample_plan(const Arguments& arguments, SampleOptions& options);
 

@@ -7,7 +7,7 @@
 
 #include "app/cli/arguments.h"
 #include "model/base/error.h"
-#include "model/base/field.h"
+#include "model/options/field.h"
 #include "model/single_file/single_file_read.h"
 
 namespace sdtune::app {
@@ -20,7 +20,7 @@ struct SingleFileFields {
 
   FieldList fields();
   // Adds a problem for each that was given though `model` is no single file.
-  void refuse(const train::Origins& origins, const std::string& model, std::vector<Problem>& problems);
+  void refuse(const Origins& origins, const std::string& model, std::vector<Problem>& problems);
   // Finds the folder that `config` names. Throws what find_model_folder throws.
   model::SingleFileOptions reading() const;
 };

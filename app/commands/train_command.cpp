@@ -6,13 +6,13 @@
 #include "app/commands/command.h"
 #include "app/commands/training_arguments.h"
 #include "app/ui/progress_bar.h"
-#include "train/run/preflight.h"
+#include "train/config/preset.h"
+#include "train/portrait/evaluate/classifier_reader_source.h"
+#include "train/preflight/preflight.h"
 #include "train/run/train.h"
 
 namespace sdtune::app {
 namespace {
-
-train::StopFlag stop_flag;
 
 class TrainCommand : public Command {
  public:
@@ -20,19 +20,22 @@ class TrainCommand : public Command {
     return {"train", "Fine-tunes a model on a folder of photos.", "sdtune train --images DIR [options]"};
   }
   FieldList fields() override { return options_.fields(); }
+  std::vector<Preset> presets() const override { return train::installed_presets(); }
 
   int run(Arguments arguments) override {
     options_.load(arguments);
     std::vector<Problem> problems = options_.loaded.problems;
     if (!problems.empty()) {
       // train() would find the rest only after these are mended.
-      const std::vector<Problem> more = train::find_problems(options_.loaded.config);
+      const std::vector<Problem> more =
+          train::find_problems(options_.loaded.config, train::evaluate::classifier_reader_source());
       problems.insert(problems.end(), more.begin(), more.end());
       throw ConfigError(problems);
     }
-    install_stop_signals([](int signal) { stop_flag.request(signal); });
+    StopFlag& stop = install_stop_signals();
     ProgressBar progress(stderr);
-    const train::TrainResult result = train::train(options_.loaded.config, {&progress}, stop_flag);
+    const train::TrainResult result =
+        train::train(options_.loaded.config, {&progress}, train::evaluate::classifier_reader_source(), stop);
     if (!result.model_path.empty()) std::puts(result.model_path.c_str());
     return static_cast<int>(result.code);
   }

@@ -1,12 +1,16 @@
 #include "app/commands/training_arguments.h"
 
+#include "model/options/option_group.h"
+
 namespace sdtune::app {
 namespace {
 
 FieldList file_fields(TrainingArguments& owner) {
-  FieldInfo config{.name = "config", .help = "YAML file with options; flags win over it.", .group = "Run"};
-  config.placeholder = "FILE.yaml";
-  return {{config, &owner.config_file}};
+  FieldList list;
+  OptionGroup(list, "Run")
+      .add("config", &owner.config_file, "YAML file with options; flags override it.")
+      .placeholder("FILE.yaml");
+  return list;
 }
 
 }  // namespace
@@ -18,9 +22,9 @@ FieldList TrainingArguments::fields(FieldList own) {
 
 void TrainingArguments::load(Arguments& arguments, const FieldList& own) {
   std::vector<Problem> problems = arguments.problems;
-  train::Origins unused;
+  Origins unused;
   for (const FieldList& part : {own, file_fields(*this)}) {
-    train::apply_settings(part, take_settings(arguments, part), unused, problems);
+    apply_settings(part, take_settings(arguments, part), unused, problems);
   }
   for (const std::string& word : arguments.positionals)
     problems.push_back({word, "unexpected word", "--help lists all options"});

@@ -25,7 +25,7 @@ struct TrainingArguments {
  private:
   void keep(train::LoadedConfig config);
 
-  std::vector<train::Setting> flags_;
+  std::vector<Setting> flags_;
   std::vector<Problem> problems_of_arguments_;
 };
 

@@ -1,10 +1,10 @@
-// sdtune-faces [--recognizer NETWORK] MODEL...: finds faces in the pictures that come in on standard input. Of several
+// sdtune-faces [--recognizer NETWORK] MODEL...: finds faces in the images that come in on standard input. Of several
 // models the first that finds a face decides.
 //
-// A picture is a line {"width": W, "height": H} and then W * H * 3 bytes of RGB. The answer is a line
+// An image is a line {"width": W, "height": H} and then W * H * 3 bytes of RGB. The answer is a line
 // {"faces": [{"left", "top", "width", "height", "score"}, ...]} (px, the largest first), with a recognizer also
-// "embedding", the largest face as a vector of length 1, where there is a face. The first line of all is
-// {"ready": true} or {"error": "..."}. Ends with its input.
+// "embedding", the largest face as a vector of length 1, where there is a face. An "id" of the request is repeated in
+// its answer. The first line of all is {"ready": true} or {"error": "..."}. Ends with its input.
 #include <cstdint>
 #include <exception>
 #include <iostream>
@@ -78,12 +78,14 @@ int serve(Models& models) {
   while (std::getline(std::cin, line)) {
     const Json header = Json::parse(line);
     const std::int64_t width = header.at("width"), height = header.at("height");
-    if (width < 1 || height < 1 || width > kMostPixels / height) return fail("a picture of impossible size");
+    if (width < 1 || height < 1 || width > kMostPixels / height) return fail("an image of impossible size");
     pixels.resize(static_cast<std::size_t>(width * height * 3));
     std::cin.read(reinterpret_cast<char*>(pixels.data()), static_cast<std::streamsize>(pixels.size()));
-    if (!std::cin) return fail("the input ends inside a picture");
+    if (!std::cin) return fail("the input ends inside an image");
     const cv::Mat rgb(static_cast<int>(height), static_cast<int>(width), CV_8UC3, pixels.data());
-    std::cout << answer(models, rgb).dump() << std::endl;
+    Json json = answer(models, rgb);
+    if (header.contains("id")) json["id"] = header["id"];
+    std::cout << json.dump() << std::endl;
   }
   return 0;
 }

@@ -13,7 +13,7 @@ namespace sdtune::faces {
 namespace {
 
 constexpr int kTemplateSide = 112;  // px
-// Where InsightFace puts eyes, nose and corners of the mouth (arcface_dst of its face_align), the picture's left first.
+// Where InsightFace puts eyes, nose and corners of the mouth (arcface_dst of its face_align), the image's left first.
 constexpr float kTemplate[5][2] = {
     {38.2946f, 51.6963f}, {73.5318f, 51.5014f}, {56.0252f, 71.7366f}, {41.5493f, 92.3655f}, {70.7299f, 92.2041f}};
 // A frontal cascade's box has the eyes at 0.39 of its height, 0.41 of its width apart: so it lies in the template.
@@ -78,9 +78,8 @@ Recognizer::Recognizer(const std::string& file) : file_(file) {
     throw std::runtime_error(file + " " + error.what());
   }
   const std::vector<std::int64_t>& shape = header.input_shape;
-  const bool is_picture =
-      shape.size() == 4 && shape[1] == 3 && shape[2] == shape[3] && shape[2] >= 0 && shape[2] <= 512;
-  if (!is_picture) {
+  const bool is_image = shape.size() == 4 && shape[1] == 3 && shape[2] == shape[3] && shape[2] >= 0 && shape[2] <= 512;
+  if (!is_image) {
     throw std::runtime_error(file + " is no face recognition network (its input is " + shape_text(shape) +
                              "; allowed: [N, 3, S, S])");
   }

@@ -1,4 +1,4 @@
-// Says whose face it is: a vector that is nearly the same in all pictures of one person. Part of sdtune-faces alone, as
+// Says whose face it is: a vector that is nearly the same in all images of one person. Part of sdtune-faces alone, as
 // the detectors are.
 #pragma once
 
@@ -19,7 +19,7 @@ class Recognizer {
   // multiplying is given 0 .. 255, any other (pixel - 127.5) / 127.5. Throws std::runtime_error saying why not.
   explicit Recognizer(const std::string& file);
 
-  // Of a face in an RGB picture [H, W] of 8 bits a channel: a vector of length 1.
+  // Of a face in an RGB image [H, W] of 8 bits a channel: a vector of length 1.
   std::vector<float> embed(const cv::Mat& rgb, const Face& face);
 
  private:
@@ -32,7 +32,7 @@ class Recognizer {
   std::string file_;  // for errors
 };
 
-// The similarity transform [2, 3] that takes the face to its place in a picture of side x side px: its landmarks to
+// The similarity transform [2, 3] that takes the face to its place in an image of side x side px: its landmarks to
 // InsightFace's template, in the sense of least squares; without landmarks its box to where a cascade frames a face
 // that lies so.
 cv::Matx23f upright_transform(const Face& face, int side);

@@ -1,29 +1,17 @@
 #include "app/ui/progress_bar.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
-#include <cstdarg>
 
 namespace sdtune::app {
 namespace {
 
-#if defined(__GNUC__)
-__attribute__((format(printf, 1, 2)))
-#endif
-std::string
-formatted(const char* format, ...) {
-  char buffer[512];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(buffer, sizeof(buffer), format, arguments);
-  va_end(arguments);
-  return buffer;
-}
-
 std::string count_text(std::int64_t count) {
   const auto value = static_cast<double>(count);
-  if (count >= 1000000000) return formatted("%.2f G", value / 1e9);
-  if (count >= 1000000) return formatted("%.1f M", value / 1e6);
-  return count >= 1000 ? formatted("%.1f k", value / 1e3) : std::to_string(count);
+  if (count >= 1000000000) return fmt::format("{:.2f} G", value / 1e9);
+  if (count >= 1000000) return fmt::format("{:.1f} M", value / 1e6);
+  return count >= 1000 ? fmt::format("{:.1f} k", value / 1e3) : std::to_string(count);
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -43,14 +31,14 @@ std::string device_text(const train::RunSummary& summary) {
 std::string images_text(const train::RunSummary& summary) {
   std::string text = std::to_string(summary.images) + " of " + std::to_string(summary.resolution) + " px";
   if (summary.left_out > 0) text += ", " + std::to_string(summary.left_out) + " files left out";
-  if (summary.class_images > 0) text += ", and " + std::to_string(summary.class_images) + " class pictures";
+  if (summary.class_images > 0) text += ", and " + std::to_string(summary.class_images) + " class images";
   return text;
 }
 
 std::string steps_text(const train::RunSummary& summary) {
   std::string text = std::to_string(summary.total_steps) + ", batch " + std::to_string(summary.batch);
   if (summary.ranks > 1) text += " on " + std::to_string(summary.ranks) + " ranks";
-  if (summary.first_step > 0) text += ", going on after step " + std::to_string(summary.first_step);
+  if (summary.first_step > 0) text += ", resumed after step " + std::to_string(summary.first_step);
   return text;
 }
 
@@ -59,15 +47,26 @@ std::string steps_text(const train::RunSummary& summary) {
 std::string duration_text(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e9) return "?";
   const auto whole = static_cast<long long>(std::llround(seconds));
-  if (whole >= 3600) return formatted("%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
-  return formatted("%02lld:%02lld", whole / 60, whole % 60);
+  if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  return fmt::format("{:02}:{:02}", whole / 60, whole % 60);
+}
+
+void ProgressBar::on_preparation(const train::PreparationEvent& event) {
+  if (!event.preset.empty()) line_.message("preset   " + event.preset);
+  for (const std::string& line : event.generation) line_.message("generate " + line);
+}
+
+void ProgressBar::on_generation(const train::GenerationEvent& event) {
+  line_.message("time     about " + duration_text(event.seconds) + " for " + std::to_string(event.images) +
+                fmt::format(" class images ({:.3g} s each)", event.seconds / static_cast<double>(event.images)));
 }
 
 void ProgressBar::on_start(const train::RunSummary& summary) {
   first_step_ = summary.first_step;
   line_.message("model    " + summary.base + " (" + summary.pipeline_class + ")");
-  line_.message("trains   " + joined(summary.components) + " (" + summary.method + "): " +
-                count_text(summary.trained_parameters) + " of " + count_text(summary.total_parameters) + " parameters");
+  line_.message("trains   " + joined(summary.components) + " (" + summary.method +
+                "): " + count_text(summary.trainable_parameters) + " of " + count_text(summary.total_parameters) +
+                " parameters");
   line_.message("device   " + device_text(summary) + ", " + summary.dtype);
   line_.message("images   " + images_text(summary));
   line_.message("steps    " + steps_text(summary));
@@ -87,11 +86,11 @@ void ProgressBar::on_phase(const std::string& name, std::int64_t done, std::int6
 void ProgressBar::on_estimate(const train::EstimateEvent& event) {
   line_.message("time     about " + duration_text(event.seconds_per_step * static_cast<double>(event.steps_left)) +
                 " for the " + std::to_string(event.steps_left) + " steps left" +
-                formatted(" (%.3g s each, without checkpoints and pictures)", event.seconds_per_step));
+                fmt::format(" ({:.3g} s each, without checkpoints and images)", event.seconds_per_step));
 }
 
 void ProgressBar::on_step(const train::StepEvent& event) {
-  std::string tail = formatted("loss %.4g  lr %.3g  %.3g images/s", event.loss, event.lr, event.images_per_s);
+  std::string tail = fmt::format("loss {:.4g}  lr {:.3g}  {:.3g} images/s", event.loss, event.lr, event.images_per_s);
   const std::int64_t done_here = event.step - first_step_;
   if (done_here > 0) {
     const double per_step = event.elapsed / static_cast<double>(done_here);
@@ -103,17 +102,17 @@ void ProgressBar::on_step(const train::StepEvent& event) {
 
 void ProgressBar::on_validation(const train::ValidationEvent& event) {
   if (!event.loss) return;
-  line_.message("held out loss " + formatted("%.4f", *event.loss) + " after step " + std::to_string(event.step));
+  line_.message("validation loss " + fmt::format("{:.4f}", *event.loss) + " after step " + std::to_string(event.step));
 }
 
 void ProgressBar::on_identity(const train::IdentityEvent& event) {
-  line_.message(formatted("likeness %.2f, prompts followed %.0f %%, leak %.0f %% after step ", event.identity,
-                          100 * event.prompt_fidelity, 100 * event.leak) +
+  line_.message(fmt::format("likeness {:.2f}, prompt fidelity {:.0f} %, leakage {:.0f} % after step ", event.identity,
+                            100 * event.prompt_fidelity, 100 * event.leak) +
                 std::to_string(event.step) + (event.is_best ? " (best so far)" : ""));
 }
 
 void ProgressBar::on_checkpoint(const train::CheckpointEvent& event) {
-  line_.message("saved    " + event.path.string() + " in " + formatted("%.1f s", event.seconds));
+  line_.message("saved    " + event.path.string() + " in " + fmt::format("{:.1f} s", event.seconds));
 }
 
 void ProgressBar::on_warning(const Problem& problem) {
@@ -125,12 +124,13 @@ void ProgressBar::on_end(const train::EndEvent& event) {
   const std::string after = " after step " + std::to_string(event.step) + ", " + duration_text(event.seconds);
   if (event.end == train::RunEnd::kDone) {
     const bool is_last = event.model_step == event.step;
-    line_.message(
-        "done" + after +
-        (is_last ? "" : "; the model is that of step " + std::to_string(event.model_step) + ", the best look"));
+    line_.message("done" + after +
+                  (is_last ? ""
+                           : "; the model is that of step " + std::to_string(event.model_step) +
+                                 ", the best identity evaluation"));
   }
   if (event.end == train::RunEnd::kStopped) {
-    line_.message("stopped" + after + "; state saved, --resume-from-checkpoint latest goes on");
+    line_.message("stopped" + after + "; state saved, --resume-from-checkpoint latest resumes");
   }
   if (event.end == train::RunEnd::kFailed) line_.message("failed" + after);
 }

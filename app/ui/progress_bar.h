@@ -21,6 +21,8 @@ class ProgressBar : public train::Observer {
   // For tests: what the terminal would be, and the time.
   explicit ProgressBar(ProgressLine line) : line_(std::move(line)) {}
 
+  void on_preparation(const train::PreparationEvent& event) override;
+  void on_generation(const train::GenerationEvent& event) override;
   void on_start(const train::RunSummary& summary) override;
   void on_phase(const std::string& name, std::int64_t done, std::int64_t total) override;
   void on_estimate(const train::EstimateEvent& event) override;

@@ -11,7 +11,7 @@ bool is_terminal(std::FILE* stream);
 // COLUMNS, else the terminal's own width, else 100.
 int terminal_columns(std::FILE* stream);
 
-// False while the terminal does not take more (stopped by Ctrl-S, a stalled connection): skip the picture of progress
+// False while the terminal does not take more (stopped by Ctrl-S, a stalled connection): skip the image of progress
 // rather than stop training.
 bool takes_output(std::FILE* stream);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/base/printable.h"
+
 namespace sdtune {
 namespace {
 
@@ -20,7 +22,7 @@ std::string Problem::line() const {
   std::string text = where.empty() ? what : where + ": " + what;
   if (!hint.empty()) text += "; " + hint;
   std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
+  return printable(text);  // names of tensors, files and keys are not to be trusted
 }
 
 Error::Error(ExitCode code, std::vector<Problem> problems)

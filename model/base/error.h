@@ -29,7 +29,7 @@ struct Problem {
   std::string what;
   std::string hint;
 
-  // "where: what (hint)", without line breaks.
+  // "where: what; hint", without line breaks and with control characters written out (printable.h).
   std::string line() const;
 };
 
@@ -66,7 +66,7 @@ class ConfigError : public detail::ErrorOf<ExitCode::kBadInput> {
 class WeightError : public detail::ErrorOf<ExitCode::kBadInput> {
   using ErrorOf::ErrorOf;
 };
-// A picture, caption or picture folder is wrong.
+// An image, caption or image folder is wrong.
 class DataError : public detail::ErrorOf<ExitCode::kBadInput> {
   using ErrorOf::ErrorOf;
 };
@@ -86,7 +86,7 @@ class StorageError : public detail::ErrorOf<ExitCode::kStorage> {
 class NonFiniteError : public detail::ErrorOf<ExitCode::kNonFinite> {
   using ErrorOf::ErrorOf;
 };
-// Another rank died or hangs.
+// Another rank ended or does not answer.
 class PeerLostError : public detail::ErrorOf<ExitCode::kPeerLost> {
   using ErrorOf::ErrorOf;
 };

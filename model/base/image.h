@@ -1,4 +1,4 @@
-// A picture in memory.
+// An image in memory.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,7 @@
 #include <set>
 
 #include "model/base/error.h"
-#include "model/base/field.h"
-#include "model/base/file_system.h"
+#include "model/base/nearest_name.h"
 
 namespace sdtune {
 namespace {
@@ -85,14 +84,6 @@ Json parse_json(std::string_view text, const std::string& where) {
   Guard guard(where);
   Json::sax_parse(standard, &guard);
   return Json::parse(standard);
-}
-
-Json read_json(const std::filesystem::path& path) {
-  try {
-    return parse_json(read_file(path, std::size_t{256} << 20), path.string());
-  } catch (const DataError& error) {  // of read_file, which knows nothing of models
-    throw WeightError(error.problems());
-  }
 }
 
 JsonObject::JsonObject(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
@@ -202,6 +193,12 @@ void JsonObject::require(const std::string& key, const Json& only_value) {
   if (!value.is_null() && value != only_value) {
     fail(key, "is not supported (got " + dump(value) + "; allowed: " + dump(only_value) + ")");
   }
+}
+
+void JsonObject::check_range(const std::string& key, std::int64_t value, std::int64_t min, std::int64_t max) const {
+  if (value >= min && value <= max) return;
+  fail(key, (value < min ? "is too small (got " : "is too large (got ") + std::to_string(value) +
+                "; allowed: " + std::to_string(min) + " to " + std::to_string(max) + ")");
 }
 
 void JsonObject::finish() const {

@@ -1,11 +1,12 @@
-// JSON as we accept it from strangers: duplicate keys, excessive depth and trailing bytes are refused, and a wrong type
-// is an error that names file and key.
+// JSON of files that are not to be trusted: duplicate keys, excessive depth and trailing bytes are refused, and a wrong
+// type is an error that names file and key.
 #pragma once
 
-#include <filesystem>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sdtune {
 
@@ -13,10 +14,8 @@ using Json = nlohmann::ordered_json;
 
 // Parses text; `where` (usually the path) goes into errors. Throws WeightError.
 Json parse_json(std::string_view text, const std::string& where);
-// The same of a file of at most 256 MiB. Throws WeightError also when it cannot be read.
-Json read_json(const std::filesystem::path& path);
 
-// Reads the fields of one object and refuses those nobody asked for: call the getters, then finish().
+// Reads the fields of one object and refuses those that were not read: call the getters, then finish().
 class JsonObject {
  public:
   JsonObject(const Json& object, std::string where);
@@ -36,7 +35,9 @@ class JsonObject {
   void ignore(const std::string& key);
   // A key that we support only with this value: any other value (absent and null count as equal) is an error naming it.
   void require(const std::string& key, const Json& only_value);
-  // Throws WeightError naming every key nobody read. Keys that begin with '_' are bookkeeping and pass.
+  // Throws WeightError naming the key unless min <= value <= max, for a value that came of this key.
+  void check_range(const std::string& key, std::int64_t value, std::int64_t min, std::int64_t max) const;
+  // Throws WeightError naming every key that was not read. Keys that begin with '_' are bookkeeping and pass.
   void finish() const;
   [[noreturn]] void fail(const std::string& key, const std::string& what) const;
   const std::string& where() const { return where_; }

@@ -1,5 +1,7 @@
 #include "model/clip/clip_text_config.h"
 
+#include "model/nn/model_limits.h"
+
 namespace sdtune::model {
 namespace {
 
@@ -86,16 +88,14 @@ Activation read_activation(JsonObject& object) {
 }
 
 void check_numbers(const JsonObject& object, const ClipTextConfig& config) {
-  const auto positive = [&](const char* key, int64_t value) {
-    if (value < 1) object.fail(key, "must be at least 1 (got " + std::to_string(value) + ")");
-  };
-  positive("vocab_size", config.vocab_size);
-  positive("hidden_size", config.hidden_size);
-  positive("intermediate_size", config.intermediate_size);
-  positive("num_hidden_layers", config.num_hidden_layers);
-  positive("num_attention_heads", config.num_attention_heads);
-  positive("max_position_embeddings", config.max_position_embeddings);
-  if (config.with_projection) positive("projection_dim", config.projection_dim);
+  object.check_range("vocab_size", config.vocab_size, 1, kMaxVocabulary);
+  object.check_range("hidden_size", config.hidden_size, 1, kMaxChannels);
+  object.check_range("intermediate_size", config.intermediate_size, 1, kMaxWidth);
+  object.check_range("num_hidden_layers", config.num_hidden_layers, 1, kMaxTextLayers);
+  object.check_range("num_attention_heads", config.num_attention_heads, 1, kMaxChannels);
+  object.check_range("max_position_embeddings", config.max_position_embeddings, 1, kMaxTextPositions);
+  // Plain encoders carry the key without using it, and model_index.json may still ask for the projection.
+  object.check_range("projection_dim", config.projection_dim, config.with_projection ? 1 : 0, kMaxChannels);
   if (config.hidden_size % config.num_attention_heads != 0) {
     object.fail("num_attention_heads", "hidden_size " + std::to_string(config.hidden_size) +
                                            " does not divide by it (got " + std::to_string(config.num_attention_heads) +

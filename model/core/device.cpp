@@ -192,7 +192,7 @@ torch::Dtype fast_dtype(torch::Device device) {
 }
 
 torch::MemoryFormat fast_memory_format(torch::Device device, torch::Dtype dtype) {
-  // Tensor cores read NHWC. On CPUs NCHW measured faster for the convolutions of a UNet (82 against 67 pictures a
+  // Tensor cores read NHWC. On CPUs NCHW measured faster for the convolutions of a UNet (82 against 67 images a
   // second).
   return device.is_cuda() && dtype != torch::kFloat32 ? torch::MemoryFormat::ChannelsLast
                                                       : torch::MemoryFormat::Contiguous;

@@ -1,7 +1,7 @@
 // The random numbers of training: a draw is a pure function of (seed, purpose, step, sample, instance or class), so a
 // run does not depend on ranks, micro-batches, threads or interruption. Philox4x32-10 with a counter packed one to one
 // (draw_counter.h); the CUDA kernel computes the same bits. Sampling does not use this: there a seed must give
-// diffusers' picture.
+// diffusers' image.
 #pragma once
 
 #include <torch/types.h>
@@ -21,7 +21,7 @@ enum class Draw : std::uint32_t {
   kNoiseOffset = 5,         // diffusers' noise_offset
   kCrop = 6,                // where a random crop lies
   kDropout = 7,             // whether a caption is dropped
-  kClassOrder = 8,          // the order of the class pictures in an epoch
+  kClassOrder = 8,          // the order of the class images in an epoch
   kWeights = 9,             // initial values of new weights
   kInputPerturbation = 10,  // noise that only the UNet sees
   kLoraDropout = 11,        // which inputs a low-rank branch does not see
@@ -31,7 +31,7 @@ enum class Draw : std::uint32_t {
 struct SampleKey {
   std::uint64_t step = 0;    // optimizer step, or epoch
   std::uint64_t sample = 0;  // global sample index
-  bool class_image = false;  // a class picture of prior preservation
+  bool class_image = false;  // a class image of prior preservation
 };
 
 struct DrawKey {

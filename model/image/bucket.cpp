@@ -16,16 +16,16 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
 }
 
 // The best bucket with sides up to the limits, if the rule has any.
-std::optional<PictureSize> best_bucket(std::int64_t width, std::int64_t height, const BucketRule& rule,
-                                       const PictureSize& limit) {
-  std::optional<PictureSize> best;
+std::optional<ImageSize> best_bucket(std::int64_t width, std::int64_t height, const BucketRule& rule,
+                                     const ImageSize& limit) {
+  std::optional<ImageSize> best;
   std::tuple<std::int64_t, std::int64_t, std::int64_t> best_rank;
   const std::int64_t first = rounded_up(rule.min_side, rule.step);
   for (std::int64_t w = first; w <= limit.width; w += rule.step) {
     for (std::int64_t h = first; h <= limit.height && w * h <= rule.resolution * rule.resolution; h += rule.step) {
       const std::tuple rank{std::min(width * h, height * w), -w * h, w};
       if (best && rank <= best_rank) continue;
-      best = PictureSize{w, h};
+      best = ImageSize{w, h};
       best_rank = rank;
     }
   }
@@ -34,12 +34,12 @@ std::optional<PictureSize> best_bucket(std::int64_t width, std::int64_t height, 
 
 }  // namespace
 
-PictureSize choose_bucket(std::int64_t width, std::int64_t height, const BucketRule& rule) {
+ImageSize choose_bucket(std::int64_t width, std::int64_t height, const BucketRule& rule) {
   if (width < 1 || height < 1) throw DataError("bucket", "a size is not positive");
   if (rule.step < 1 || rule.min_side < 1) throw ConfigError("bucket_reso_steps", "must be at least 1");
-  std::optional<PictureSize> bucket;
+  std::optional<ImageSize> bucket;
   if (rule.no_upscale) {
-    const PictureSize limit{std::min(width, rule.max_side), std::min(height, rule.max_side)};
+    const ImageSize limit{std::min(width, rule.max_side), std::min(height, rule.max_side)};
     bucket = best_bucket(width, height, rule, limit);
   }
   if (!bucket) bucket = best_bucket(width, height, rule, {rule.max_side, rule.max_side});
@@ -50,7 +50,7 @@ PictureSize choose_bucket(std::int64_t width, std::int64_t height, const BucketR
                                            std::to_string(rule.resolution) + ")");
 }
 
-bool is_enlarged(std::int64_t width, std::int64_t height, const PictureSize& bucket) {
+bool is_enlarged(std::int64_t width, std::int64_t height, const ImageSize& bucket) {
   return bucket.width > width || bucket.height > height;
 }
 

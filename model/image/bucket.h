@@ -14,11 +14,11 @@ struct BucketRule {
   bool no_upscale = true;  // a photo is never enlarged, unless it is smaller than min_side
 };
 
-struct PictureSize {
+struct ImageSize {
   std::int64_t width = 0;   // px
   std::int64_t height = 0;  // px
 
-  bool operator==(const PictureSize&) const = default;
+  bool operator==(const ImageSize&) const = default;
 };
 
 // The bucket W x H in which all of the photo, uncropped, would be shown largest: of all multiples of `step` between
@@ -26,9 +26,9 @@ struct PictureSize {
 // largest min(width * H, height * W); of equals the one with fewer pixels, which crops less, then the wider one.
 // Where no_upscale leaves none, the photo is too small and is enlarged after all (see is_enlarged). Throws ConfigError
 // when the rule itself allows no bucket.
-PictureSize choose_bucket(std::int64_t width, std::int64_t height, const BucketRule& rule);
+ImageSize choose_bucket(std::int64_t width, std::int64_t height, const BucketRule& rule);
 
 // Whether a photo must be enlarged to cover its bucket.
-bool is_enlarged(std::int64_t width, std::int64_t height, const PictureSize& bucket);
+bool is_enlarged(std::int64_t width, std::int64_t height, const ImageSize& bucket);
 
 }  // namespace sdtune::model

@@ -16,7 +16,7 @@ std::int64_t half_to_even(std::int64_t value) {
   return value % 2 == 0 ? half : half + half % 2;
 }
 
-// Where the rectangle begins on one axis: `middle` is of the box, in px of the resized picture.
+// Where the rectangle begins on one axis: `middle` is of the box, in px of the resized image.
 std::int64_t centered_start(double middle, std::int64_t extent, std::int64_t free_places) {
   const double start = std::round(middle - static_cast<double>(extent) / 2);
   return static_cast<std::int64_t>(std::clamp(start, 0.0, static_cast<double>(free_places - 1)));
@@ -63,7 +63,7 @@ bool shows(const CropPlan& plan, std::int64_t width, std::int64_t height, const 
 
 Image cut(const Image& image, std::int64_t left, std::int64_t top, std::int64_t width, std::int64_t height) {
   const bool inside = left >= 0 && top >= 0 && left <= image.width - width && top <= image.height - height;
-  if (!inside || width < 1 || height < 1) throw DataError("crop", "the rectangle lies outside of the picture");
+  if (!inside || width < 1 || height < 1) throw DataError("crop", "the rectangle lies outside of the image");
   Image part{width, height, {}};
   const auto row_bytes = static_cast<std::size_t>(width) * 3;
   part.rgb.resize(row_bytes * static_cast<std::size_t>(height));

@@ -9,11 +9,11 @@
 
 namespace sdtune::model {
 
-// What happens to one photo. SDXL is told these numbers too (time_ids: original size, crop corner, target size).
+// What happens to one photo. SDXL is conditioned on these numbers (time_ids: original size, crop corner, target size).
 struct CropPlan {
   std::int64_t resized_width = 0;   // px, just covering width x height
   std::int64_t resized_height = 0;  // px
-  std::int64_t left = 0;            // px, the corner of the rectangle in the resized picture
+  std::int64_t left = 0;            // px, the corner of the rectangle in the resized image
   std::int64_t top = 0;
   std::int64_t width = 0;  // px of the rectangle
   std::int64_t height = 0;

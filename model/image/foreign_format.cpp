@@ -31,12 +31,12 @@ constexpr std::array kSignatures = {
     Signature{"FUJIFILMCCD-RAW"sv, "a camera raw file", kRaw},
     Signature{"BM"sv, "a BMP", kConvert},
     Signature{"\0\0\1\0"sv, "an icon", kConvert},
-    Signature{"\xff\x0a"sv, "a JPEG XL picture", kConvert},
-    Signature{"\0\0\0\x0cJXL "sv, "a JPEG XL picture", kConvert},
-    Signature{"\0\0\0\x0cjP  "sv, "a JPEG 2000 picture", kConvert},
+    Signature{"\xff\x0a"sv, "a JPEG XL image", kConvert},
+    Signature{"\0\0\0\x0cJXL "sv, "a JPEG XL image", kConvert},
+    Signature{"\0\0\0\x0cjP  "sv, "a JPEG 2000 image", kConvert},
     Signature{"8BPS"sv, "a Photoshop file", kConvert},
     Signature{"%PDF"sv, "a PDF", kConvert},
-    Signature{"qoif"sv, "a QOI picture", kConvert},
+    Signature{"qoif"sv, "a QOI image", kConvert},
     Signature{"PK\3\4"sv, "a ZIP archive", "unpack it first"},
     Signature{"version https://git-lfs"sv, "a git-lfs pointer, not the file itself", "run: git lfs pull"},
 };
@@ -44,8 +44,8 @@ constexpr std::array kSignatures = {
 // ISO base media files (HEIC, AVIF, MP4) name their kind at byte 8.
 ForeignFormat name_media_box(std::string_view bytes) {
   const std::string_view brand = bytes.substr(8, 4);
-  if (is_heic(bytes)) return {"a HEIC picture", kHeic};
-  if (brand == "avif" || brand == "avis") return {"an AVIF picture", kConvert};
+  if (is_heic(bytes)) return {"a HEIC image", kHeic};
+  if (brand == "avif" || brand == "avis") return {"an AVIF image", kConvert};
   if (brand.starts_with("crx")) return {"a camera raw file", kRaw};
   return {"a video", kFrame};
 }
@@ -58,7 +58,7 @@ ForeignFormat name_foreign_format(std::string_view bytes) {
     if (bytes.starts_with(signature.start)) return {signature.name, signature.hint};
   }
   const auto text = std::find_if(bytes.begin(), bytes.end(), [](unsigned char c) { return std::isspace(c) == 0; });
-  if (text != bytes.end() && *text == '<') return {"a web page, SVG or other markup", "download the picture itself"};
+  if (text != bytes.end() && *text == '<') return {"a web page, SVG or other markup", "download the image itself"};
   return {};
 }
 

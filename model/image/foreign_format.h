@@ -7,11 +7,11 @@
 namespace sdtune::model {
 
 struct ForeignFormat {
-  std::string name;  // "a HEIC picture", ...; empty when the bytes are of no known kind
+  std::string name;  // "a HEIC image", ...; empty when the bytes are of no known kind
   std::string hint;  // what to do about it
 };
 
-// Judges by the first bytes of a file that is not JPEG, PNG or WebP.
+// Classifiers by the first bytes of a file that is not JPEG, PNG or WebP.
 ForeignFormat name_foreign_format(std::string_view bytes);
 
 }  // namespace sdtune::model

@@ -25,23 +25,23 @@ struct Cells {
   std::int64_t height = 0;  // without the caption
 };
 
-Cells lay_out(const std::vector<Image>& pictures, const GridLayout& layout) {
-  const auto count = static_cast<std::int64_t>(pictures.size());
+Cells lay_out(const std::vector<Image>& images, const GridLayout& layout) {
+  const auto count = static_cast<std::int64_t>(images.size());
   Cells cells;
   const auto square = static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(count))));
   cells.columns = layout.columns > 0 ? std::min(layout.columns, count) : square;
   cells.rows = (count + cells.columns - 1) / cells.columns;
-  for (const Image& picture : pictures) {
-    if (picture.width < 1 || picture.height < 1) throw DataError("grid", "a picture is empty");
-    cells.width = std::max(cells.width, picture.width);
-    cells.height = std::max(cells.height, picture.height);
+  for (const Image& image : images) {
+    if (image.width < 1 || image.height < 1) throw DataError("grid", "an image is empty");
+    cells.width = std::max(cells.width, image.width);
+    cells.height = std::max(cells.height, image.height);
   }
   return cells;
 }
 
-void paste(cv::Mat& sheet, const Image& picture, std::int64_t left, std::int64_t top) {
-  const cv::Mat view(static_cast<int>(picture.height), static_cast<int>(picture.width), CV_8UC3,
-                     const_cast<std::uint8_t*>(picture.rgb.data()));
+void paste(cv::Mat& sheet, const Image& image, std::int64_t left, std::int64_t top) {
+  const cv::Mat view(static_cast<int>(image.height), static_cast<int>(image.width), CV_8UC3,
+                     const_cast<std::uint8_t*>(image.rgb.data()));
   view.copyTo(sheet(cv::Rect(static_cast<int>(left), static_cast<int>(top), view.cols, view.rows)));
 }
 
@@ -77,13 +77,13 @@ void write_caption(cv::Mat area, const std::vector<std::string>& lines) {
 
 }  // namespace
 
-Image make_grid(const std::vector<Image>& pictures, const GridLayout& layout) {
-  if (pictures.empty()) throw DataError("grid", "there is no picture to show");
-  if (!layout.captions.empty() && layout.captions.size() != pictures.size()) {
-    throw DataError("grid", "as many captions as pictures (got " + std::to_string(layout.captions.size()) + " for " +
-                                std::to_string(pictures.size()) + ")");
+Image make_grid(const std::vector<Image>& images, const GridLayout& layout) {
+  if (images.empty()) throw DataError("grid", "there is no image to show");
+  if (!layout.captions.empty() && layout.captions.size() != images.size()) {
+    throw DataError("grid", "as many captions as images (got " + std::to_string(layout.captions.size()) + " for " +
+                                std::to_string(images.size()) + ")");
   }
-  const Cells cells = lay_out(pictures, layout);
+  const Cells cells = lay_out(images, layout);
   std::vector<std::vector<std::string>> captions;
   std::size_t lines = 0;
   for (const std::string& caption : layout.captions) {
@@ -96,12 +96,12 @@ Image make_grid(const std::vector<Image>& pictures, const GridLayout& layout) {
   grid.height = layout.gap + cells.rows * (cells.height + caption + layout.gap);
   grid.rgb.assign(static_cast<std::size_t>(grid.width * grid.height) * 3, 255);
   cv::Mat sheet(static_cast<int>(grid.height), static_cast<int>(grid.width), CV_8UC3, grid.rgb.data());
-  for (std::size_t i = 0; i < pictures.size(); ++i) {
+  for (std::size_t i = 0; i < images.size(); ++i) {
     const auto index = static_cast<std::int64_t>(i);
     const std::int64_t left = layout.gap + index % cells.columns * (cells.width + layout.gap);
     const std::int64_t top = layout.gap + index / cells.columns * (cells.height + caption + layout.gap);
-    const Image& picture = pictures[i];
-    paste(sheet, picture, left + (cells.width - picture.width) / 2, top + (cells.height - picture.height) / 2);
+    const Image& image = images[i];
+    paste(sheet, image, left + (cells.width - image.width) / 2, top + (cells.height - image.height) / 2);
     if (caption > 0) {
       write_caption(sheet(cv::Rect(static_cast<int>(left), static_cast<int>(top + cells.height),
                                    static_cast<int>(cells.width), static_cast<int>(caption))),

@@ -1,6 +1,7 @@
 #include "model/image/heic_decode.h"
 
 #include <dlfcn.h>
+#include <libheif/heif.h>
 
 #include <algorithm>
 #include <array>
@@ -18,34 +19,21 @@ using std::string_view_literals::operator""sv;
 
 constexpr const char* kLibrary = "libheif.so.1";
 
-// What is used of libheif's C interface (libheif/heif.h, unchanged since 1.1); its numbers are part of that.
-constexpr int kColorspaceRgb = 1;
-constexpr int kChromaInterleavedRgba = 11;
-constexpr int kChannelInterleaved = 10;
-
-struct HeifError {
-  int code;
-  int subcode;
-  const char* message;
-};
-using Context = void;
-using Handle = void;
-using Picture = void;
-
+// The functions of libheif's C interface that are used.
 struct HeicLibrary {
-  Context* (*context_alloc)() = nullptr;
-  void (*context_free)(Context*) = nullptr;
-  HeifError (*read_from_memory)(Context*, const void*, std::size_t, const void* options) = nullptr;
-  HeifError (*primary_handle)(Context*, Handle**) = nullptr;
-  void (*handle_release)(const Handle*) = nullptr;
-  int (*handle_width)(const Handle*) = nullptr;
-  int (*handle_height)(const Handle*) = nullptr;
-  int (*handle_has_alpha)(const Handle*) = nullptr;
-  HeifError (*decode)(const Handle*, Picture**, int colorspace, int chroma, const void* options) = nullptr;
-  void (*picture_release)(const Picture*) = nullptr;
-  int (*picture_width)(const Picture*, int channel) = nullptr;
-  int (*picture_height)(const Picture*, int channel) = nullptr;
-  const std::uint8_t* (*plane)(const Picture*, int channel, int* stride) = nullptr;
+  decltype(&heif_context_alloc) context_alloc = nullptr;
+  decltype(&heif_context_free) context_free = nullptr;
+  decltype(&heif_context_read_from_memory_without_copy) read_from_memory = nullptr;
+  decltype(&heif_context_get_primary_image_handle) primary_handle = nullptr;
+  decltype(&heif_image_handle_release) handle_release = nullptr;
+  decltype(&heif_image_handle_get_width) handle_width = nullptr;
+  decltype(&heif_image_handle_get_height) handle_height = nullptr;
+  decltype(&heif_image_handle_has_alpha_channel) handle_has_alpha = nullptr;
+  decltype(&heif_decode_image) decode = nullptr;
+  decltype(&heif_image_release) image_release = nullptr;
+  decltype(&heif_image_get_width) image_width = nullptr;
+  decltype(&heif_image_get_height) image_height = nullptr;
+  decltype(&heif_image_get_plane_readonly) plane = nullptr;
 };
 
 template <typename Function>
@@ -68,9 +56,9 @@ std::unique_ptr<HeicLibrary> open_library(const char* name) {
                         find(library, "heif_image_handle_get_height", heif->handle_height) &&
                         find(library, "heif_image_handle_has_alpha_channel", heif->handle_has_alpha) &&
                         find(library, "heif_decode_image", heif->decode) &&
-                        find(library, "heif_image_release", heif->picture_release) &&
-                        find(library, "heif_image_get_width", heif->picture_width) &&
-                        find(library, "heif_image_get_height", heif->picture_height) &&
+                        find(library, "heif_image_release", heif->image_release) &&
+                        find(library, "heif_image_get_width", heif->image_width) &&
+                        find(library, "heif_image_get_height", heif->image_height) &&
                         find(library, "heif_image_get_plane_readonly", heif->plane);
   return is_whole ? std::move(heif) : nullptr;
 }
@@ -80,7 +68,7 @@ const HeicLibrary* library() {
   return heif.get();
 }
 
-// The main picture of a file. Holds on to `bytes`.
+// The main image of a file. Holds on to `bytes`.
 class HeicFile {
  public:
   HeicFile(std::string_view bytes, const std::string& where) : where_(where) {
@@ -92,53 +80,55 @@ class HeicFile {
     }
     context_.reset(library()->context_alloc());
     check(library()->read_from_memory(context_.get(), bytes.data(), bytes.size(), nullptr), bytes);
-    Handle* handle = nullptr;
+    heif_image_handle* handle = nullptr;
     check(library()->primary_handle(context_.get(), &handle), bytes);
     handle_.reset(handle);
   }
 
   HeicSize size() const { return {library()->handle_width(handle_.get()), library()->handle_height(handle_.get())}; }
 
-  HeicPixels pixels(std::string_view bytes) const {
-    Picture* decoded = nullptr;
-    check(library()->decode(handle_.get(), &decoded, kColorspaceRgb, kChromaInterleavedRgba, nullptr), bytes);
-    const std::unique_ptr<Picture, PictureRelease> picture(decoded);
-    HeicPixels pixels;
-    pixels.size = {library()->picture_width(decoded, kChannelInterleaved),
-                   library()->picture_height(decoded, kChannelInterleaved)};
+  DecodedPixels pixels(std::string_view bytes) const {
+    heif_image* decoded = nullptr;
+    check(library()->decode(handle_.get(), &decoded, heif_colorspace_RGB, heif_chroma_interleaved_RGBA, nullptr),
+          bytes);
+    const std::unique_ptr<heif_image, ImageRelease> image(decoded);
+    DecodedPixels pixels;
+    pixels.width = library()->image_width(decoded, heif_channel_interleaved);
+    pixels.height = library()->image_height(decoded, heif_channel_interleaved);
     pixels.has_alpha = library()->handle_has_alpha(handle_.get()) != 0;
     int stride = 0;
-    const std::uint8_t* rows = library()->plane(decoded, kChannelInterleaved, &stride);
-    if (rows == nullptr) check({1, 0, "it gave no pixels"}, bytes);
-    const auto row_bytes = static_cast<std::size_t>(pixels.size.width) * 4;
-    pixels.rgba.resize(row_bytes * static_cast<std::size_t>(pixels.size.height));
-    for (std::int64_t y = 0; y < pixels.size.height; ++y) {
-      std::memcpy(pixels.rgba.data() + static_cast<std::size_t>(y) * row_bytes, rows + y * stride, row_bytes);
+    const std::uint8_t* rows = library()->plane(decoded, heif_channel_interleaved, &stride);
+    if (rows == nullptr)
+      check({heif_error_Decoder_plugin_error, heif_suberror_Unspecified, "it gave no pixels"}, bytes);
+    pixels.rgba.resize(pixels.row_bytes() * static_cast<std::size_t>(pixels.height));
+    for (std::int64_t y = 0; y < pixels.height; ++y) {
+      std::memcpy(pixels.rgba.data() + static_cast<std::size_t>(y) * pixels.row_bytes(), rows + y * stride,
+                  pixels.row_bytes());
     }
     return pixels;
   }
 
  private:
   struct ContextFree {
-    void operator()(Context* context) const { library()->context_free(context); }
+    void operator()(heif_context* context) const { library()->context_free(context); }
   };
   struct HandleRelease {
-    void operator()(Handle* handle) const { library()->handle_release(handle); }
+    void operator()(heif_image_handle* handle) const { library()->handle_release(handle); }
   };
-  struct PictureRelease {
-    void operator()(Picture* picture) const { library()->picture_release(picture); }
+  struct ImageRelease {
+    void operator()(heif_image* image) const { library()->image_release(image); }
   };
 
-  void check(const HeifError& error, std::string_view bytes) const {
-    if (error.code == 0) return;
+  void check(const heif_error& error, std::string_view bytes) const {
+    if (error.code == heif_error_Ok) return;
     const std::string message = error.message != nullptr ? error.message : "no reason given";
-    throw DataError(where_, "a HEIC picture that cannot be read: libheif says \"" + message + "\"",
+    throw DataError(where_, "a HEIC image that cannot be read: libheif says \"" + message + "\"",
                     "copy it again if it is damaged, or " + name_foreign_format(bytes).hint);
   }
 
   const std::string& where_;
-  std::unique_ptr<Context, ContextFree> context_;
-  std::unique_ptr<Handle, HandleRelease> handle_;
+  std::unique_ptr<heif_context, ContextFree> context_;
+  std::unique_ptr<heif_image_handle, HandleRelease> handle_;
 };
 
 }  // namespace
@@ -161,7 +151,7 @@ HeicSize read_heic_size(std::string_view bytes, const std::string& where) {
   return HeicFile(bytes, where).size();
 }
 
-HeicPixels decode_heic(std::string_view bytes, const std::string& where) {
+DecodedPixels decode_heic(std::string_view bytes, const std::string& where) {
   return HeicFile(bytes, where).pixels(bytes);
 }
 

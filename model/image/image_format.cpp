@@ -1,5 +1,5 @@
-// By itself, because a build without picture libraries (SDTUNE_IMAGE=OFF) names formats too.
-#include "model/image/image_probe.h"
+// By itself, because a build without image libraries (SDTUNE_IMAGE=OFF) names formats too.
+#include "model/image/image_header.h"
 
 namespace sdtune::model {
 

@@ -1,4 +1,4 @@
-// A picture file in memory, as a viewer shows it.
+// An image file in memory, as a viewer shows it.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "model/base/image.h"
-#include "model/image/image_probe.h"
+#include "model/image/image_header.h"
 
 namespace sdtune::model {
 
@@ -27,14 +27,14 @@ Image decode_image(std::string_view bytes, const std::string& where);
 // Reads all of the file's data as decode_image does, throws what it would throw, and keeps no pixels.
 ImageInfo verify_image(std::string_view bytes, const std::string& where);
 
-// A picture seen from far: as decode_image gives it, but with its longer side reduced to `longest` px, or a little less
+// An image seen from far: as decode_image gives it, but with its longer side reduced to `longest` px, or a little less
 // (3/4 of it at least).
 struct Preview {
   ImageInfo info;
   Image image;
 };
 
-// Reads all of the file's data like verify_image, in little more time. `longest` at least 1; a smaller picture stays as
+// Reads all of the file's data like verify_image, in little more time. `longest` at least 1; a smaller image stays as
 // it is.
 Preview preview_image(std::string_view bytes, const std::string& where, std::int64_t longest);
 

@@ -13,7 +13,7 @@ struct JpegHeader {
   std::string_view exif;    // the TIFF block of the APP1 segment; empty when there is none
 };
 
-// Reads the segments up to the picture data. `bytes` begins with the JPEG mark. Throws DataError naming `where` when
+// Reads the segments up to the image data. `bytes` begins with the JPEG mark. Throws DataError naming `where` when
 // the file ends inside its header or holds no frame.
 JpegHeader read_jpeg_header(std::string_view bytes, const std::string& where);
 

@@ -8,10 +8,10 @@
 namespace sdtune::model {
 
 // The orientation (1 to 8) in an EXIF TIFF block (without the "Exif" prefix); 1 when it is absent, out of range, or the
-// block is damaged: a picture is not refused for its notes.
+// block is damaged: an image is not refused for its notes.
 int exif_orientation(std::string_view tiff_block);
 
-// The picture as it is to be seen. 1 as it is, 2 mirrored left-right, 3 turned by 180 degrees, 4 mirrored top-bottom,
+// The image as it is to be seen. 1 as it is, 2 mirrored left-right, 3 turned by 180 degrees, 4 mirrored top-bottom,
 // 5 transposed, 6 turned clockwise by 90, 7 transposed across the other diagonal, 8 turned counter-clockwise by 90.
 Image oriented(Image stored, int orientation);
 

@@ -49,23 +49,17 @@ void read_header(PngFile& file, const Chunk& chunk, const std::string& where) {
   }
   file.width = big_endian(chunk.content, 0, 4);
   file.height = big_endian(chunk.content, 4, 4);
-  file.bit_depth = static_cast<int>(big_endian(chunk.content, 8, 1));
-  file.color_type = static_cast<int>(big_endian(chunk.content, 9, 1));
 }
 
 void read_extra(PngFile& file, const Chunk& chunk) {
   if (chunk.type == "acTL" && chunk.content.size() >= 4) file.frames = big_endian(chunk.content, 0, 4);
   if (chunk.type == "eXIf") file.exif = chunk.content;
-  if (chunk.type == "tRNS" && file.color_type == 0 && chunk.content.size() >= 2) {
-    file.grey_clear = static_cast<int>(big_endian(chunk.content, 0, 2));
-  }
 }
 
 }  // namespace
 
 PngFile read_png_chunks(std::string_view bytes, const std::string& where) {
   PngFile file;
-  file.bytes = bytes;
   bool has_pixels = false;
   std::size_t at = kMarkSize;
   for (bool first = true;; first = false) {
@@ -78,20 +72,6 @@ PngFile read_png_chunks(std::string_view bytes, const std::string& where) {
   }
   if (!has_pixels) throw DataError(where, "damaged PNG: it holds no pixels (no IDAT chunk)");
   return file;
-}
-
-std::string bare_png(const PngFile& file) {
-  std::string result(file.bytes.substr(0, kMarkSize));
-  result.reserve(file.bytes.size());
-  for (std::size_t at = kMarkSize;;) {
-    const std::size_t length = big_endian(file.bytes, at, 4);
-    const std::string_view type = file.bytes.substr(at + 4, 4);
-    if (type == "IHDR" || type == "PLTE" || type == "tRNS" || type == "IDAT" || type == "IEND") {
-      result += file.bytes.substr(at, kFrameSize + length);
-    }
-    at += kFrameSize + length;
-    if (type == "IEND") return result;
-  }
 }
 
 }  // namespace sdtune::model

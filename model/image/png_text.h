@@ -13,8 +13,8 @@ namespace sdtune::model {
 // refuses.
 std::optional<std::string> find_png_text(std::string_view bytes, std::string_view key);
 
-// Whether sdtune rendered or drew the picture of this file: a PNG whose text `Software` begins with "sdtune". Other
-// programs may drop texts when they save a picture again; such a copy counts as any other photo. False for a file that
+// Whether sdtune rendered or generated the image of this file: a PNG whose text `Software` begins with "sdtune". Other
+// programs may drop texts when they save an image again; such a copy counts as any other photo. False for a file that
 // is not there.
 bool is_made_by_sdtune(const std::filesystem::path& path);
 

@@ -87,7 +87,7 @@ bool encode(Encoder& encoder, const Image& image, const std::vector<png_text>& t
 std::string encode_png(const Image& image, const std::vector<PngText>& texts) {
   if (image.width < 1 || image.height < 1 ||
       image.rgb.size() != static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height) * 3) {
-    throw DataError("PNG", "the picture is empty, or its size does not fit its pixels (got " +
+    throw DataError("PNG", "the image is empty, or its size does not fit its pixels (got " +
                                std::to_string(image.width) + "x" + std::to_string(image.height) + ")");
   }
   const std::vector<png_text> entries = png_texts(texts);

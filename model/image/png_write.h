@@ -1,12 +1,12 @@
-// Pictures to PNG, whole or not at all, with the texts that viewers and web interfaces read.
+// Images to PNG, whole or not at all, with the texts that viewers and web interfaces read.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "model/base/file_system.h"
 #include "model/base/image.h"
+#include "model/files/file_system.h"
 
 namespace sdtune::model {
 
@@ -17,8 +17,8 @@ struct PngText {
   std::string value;
 };
 
-// The file's bytes: the same for the same picture and texts. A text of ASCII characters becomes a tEXt chunk, any other
-// an iTXt chunk. Throws DataError for an empty picture, one whose size does not fit its pixels, or a bad key.
+// The file's bytes: the same for the same image and texts. A text of ASCII characters becomes a tEXt chunk, any other
+// an iTXt chunk. Throws DataError for an empty image, one whose size does not fit its pixels, or a bad key.
 std::string encode_png(const Image& image, const std::vector<PngText>& texts = {});
 
 // encode_png, written so that the file is whole or absent. Throws StorageError too.

@@ -120,7 +120,7 @@ Image resize_rows(const Image& source, const AxisWeights& axis, std::int64_t fir
   return result;
 }
 
-// Resized along y; `first_row` is the row of the whole picture that source's row 0 is.
+// Resized along y; `first_row` is the row of the whole image that source's row 0 is.
 Image resize_columns(const Image& source, const AxisWeights& axis, std::int64_t first_row) {
   Image result;
   result.width = source.width;
@@ -149,7 +149,7 @@ void check_box(const Image& image, std::int64_t width, std::int64_t height, cons
   const bool inside = box.left >= 0 && box.top >= 0 && box.right <= static_cast<double>(image.width) &&
                       box.bottom <= static_cast<double>(image.height);
   if (width < 1 || height < 1 || !inside || !(box.left < box.right) || !(box.top < box.bottom)) {
-    throw DataError("resize", "the box or the new size is empty, or the box reaches beyond the picture of " +
+    throw DataError("resize", "the box or the new size is empty, or the box reaches beyond the image of " +
                                   std::to_string(image.width) + "x" + std::to_string(image.height));
   }
 }

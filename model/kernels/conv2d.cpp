@@ -21,7 +21,7 @@ bool are_patches_cheaper(int64_t rows, int64_t out_channels) {
 }
 
 // A channels_last map as a matrix with a row a pixel; shares memory.
-torch::Tensor as_rows(const torch::Tensor& map) {
+torch::Tensor pixels_as_rows(const torch::Tensor& map) {
   return map.permute({0, 2, 3, 1}).reshape({-1, map.size(1)});
 }
 
@@ -39,7 +39,7 @@ bool is_pointwise(const PatchShape& shape) {
 }
 
 torch::Tensor patches_of(const torch::Tensor& x, const PatchShape& shape) {
-  return is_pointwise(shape) ? as_rows(x) : gather_patches(x, shape);
+  return is_pointwise(shape) ? pixels_as_rows(x) : gather_patches(x, shape);
 }
 
 torch::Tensor input_gradient(const torch::Tensor& patches, const torch::Tensor& x, const PatchShape& shape) {
@@ -64,7 +64,7 @@ struct PatchConvolution : torch::autograd::Function<PatchConvolution> {
     const PatchShape shape = {.kernel = weight.size(2),
                               .stride = context->saved_data["stride"].toInt(),
                               .padding = context->saved_data["padding"].toInt()};
-    const torch::Tensor dy = as_rows(gradients[0]);
+    const torch::Tensor dy = pixels_as_rows(gradients[0]);
     variable_list out(4);
     if (context->needs_input_grad(1)) out[1] = product(dy.t(), patches_of(x, shape)).view_as(weight);
     if (context->needs_input_grad(0)) out[0] = input_gradient(product(dy, weight.flatten(1)), x, shape);

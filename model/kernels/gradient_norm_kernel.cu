@@ -1,4 +1,4 @@
-// The sum of squares of all gradients and whether all are finite, in one launch that nobody waits for.
+// The sum of squares of all gradients and whether all are finite, in one launch, without synchronization.
 #include "model/kernels/launch.cuh"
 #include "model/kernels/launchers.cuh"
 

@@ -88,7 +88,7 @@ void run_forward(const T* x, T* y, const MapLayout& layout, const GroupNormStati
   });
 }
 
-// Of dz, the gradient before the activation: per (picture, channel), over the pixels.
+// Of dz, the gradient before the activation: per (image, channel), over the pixels.
 struct GradientSums {
   std::vector<double> dz;       // sum of dz
   std::vector<double> dz_norm;  // sum of dz * normalised x
@@ -118,7 +118,7 @@ GradientSums gradient_sums(const T* x, const T* dy, const MapLayout& layout, con
   return sums;
 }
 
-// dx = by_dz * dz + by_x * x + constant, per (picture, channel).
+// dx = by_dz * dz + by_x * x + constant, per (image, channel).
 struct GradientColumns {
   std::vector<float> by_dz, by_x, constant;
   torch::Tensor offset_gradient;  // float32 [B, C]: the sum of dx over the pixels, which costs nothing here
@@ -172,8 +172,8 @@ void run_input_gradient(const T* x, const T* dy, T* dx, const MapLayout& layout,
   });
 }
 
-// weight's and bias's: the sums over the pictures.
-void sum_over_pictures(const MapLayout& layout, const GradientSums& sums, const GroupNormGradients& out) {
+// weight's and bias's: the sums over the images.
+void sum_over_images(const MapLayout& layout, const GradientSums& sums, const GroupNormGradients& out) {
   auto* weight = out.weight.mutable_data_ptr<float>();
   auto* bias = out.bias.mutable_data_ptr<float>();
   for (int64_t channel = 0; channel < layout.channels; ++channel) {
@@ -221,7 +221,7 @@ GroupNormGradients group_norm_cpu_backward(const torch::Tensor& x, const torch::
     GroupNormGradients out = {.weight = torch::empty({layout.channels}, torch::kFloat32),
                               .bias = torch::empty({layout.channels}, torch::kFloat32),
                               .offset = columns.offset_gradient};
-    sum_over_pictures(layout, sums, out);
+    sum_over_images(layout, sums, out);
     return out;
   });
 }

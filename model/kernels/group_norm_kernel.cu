@@ -1,5 +1,5 @@
 // GroupNorm (Wu and He, 2018), alone or with SiLU after it, in NCHW or NHWC memory, forward and backward. A block owns
-// one group of one picture, so statistics need no second launch; sums are in float32.
+// one group of one image, so statistics need no second launch; sums are in float32.
 #include "model/kernels/launch.cuh"
 #include "model/kernels/launchers.cuh"
 
@@ -98,7 +98,7 @@ __global__ void group_norm_grad_x_kernel(const T* grad_y, const T* x, const T* w
   }
 }
 
-// A block owns one channel over all pictures, so no atomics and always the same order of additions.
+// A block owns one channel over all images, so no atomics and always the same order of additions.
 template <typename T>
 __global__ void group_norm_grad_affine_kernel(const T* grad_y, const T* x, const T* weight, const T* bias,
                                               const float* means, const float* rstds, float* grad_weight,

@@ -10,7 +10,7 @@
 
 namespace sdtune::model {
 
-// How a map [B, C, H, W] lies in memory, and its pieces: each is a channel block of one picture.
+// How a map [B, C, H, W] lies in memory, and its pieces: each is a channel block of one image.
 struct MapLayout {
   MapLayout(const torch::Tensor& x, int64_t num_groups)
       : batch(x.size(0)),
@@ -31,10 +31,10 @@ struct MapLayout {
 // The tiles of one piece: channels_last has one; a contiguous plane is folded, with a last row of what is left.
 struct PieceTiles {
   PieceTiles(const MapLayout& layout, int64_t piece) {
-    const int64_t picture = piece / layout.blocks();
+    const int64_t image = piece / layout.blocks();
     channel = piece % layout.blocks() * layout.block;
-    column = picture * layout.channels + channel;
-    const int64_t start = picture * layout.channels * layout.pixels;
+    column = image * layout.channels + channel;
+    const int64_t start = image * layout.channels * layout.pixels;
     if (layout.channels_last) {
       channels = std::min(layout.block, layout.channels - channel);
       begin[0] = start + channel;

@@ -26,7 +26,7 @@ struct PatchGrid {
 // One row: channel c's value at tap t goes to column c * taps + t.
 void gather_row(const float* x, float* row, const PatchGrid& grid, int64_t index) {
   const int64_t out_x = index % grid.out_width, out_y = index / grid.out_width % grid.out_height;
-  const float* picture = x + index / (grid.out_width * grid.out_height) * grid.height * grid.width * grid.channels;
+  const float* image = x + index / (grid.out_width * grid.out_height) * grid.height * grid.width * grid.channels;
   const int64_t taps = grid.taps();
   for (int64_t tap = 0; tap < taps; ++tap) {
     const int64_t in_y = out_y * grid.shape.stride + tap / grid.shape.kernel - grid.shape.padding;
@@ -36,7 +36,7 @@ void gather_row(const float* x, float* row, const PatchGrid& grid, int64_t index
       for (int64_t c = 0; c < grid.channels; ++c) column[c * taps] = 0.0f;
       continue;
     }
-    const float* pixel = picture + (in_y * grid.width + in_x) * grid.channels;
+    const float* pixel = image + (in_y * grid.width + in_x) * grid.channels;
     for (int64_t c = 0; c < grid.channels; ++c) column[c * taps] = pixel[c];
   }
 }
@@ -44,7 +44,7 @@ void gather_row(const float* x, float* row, const PatchGrid& grid, int64_t index
 // One pixel of the map: the sum over the patches that it is in, at the tap where it lies in each.
 void sum_into_pixel(const float* patches, float* pixel, const PatchGrid& grid, int64_t index) {
   const int64_t in_x = index % grid.width, in_y = index / grid.width % grid.height;
-  const int64_t picture = index / (grid.width * grid.height);
+  const int64_t image = index / (grid.width * grid.height);
   const int64_t taps = grid.taps();
   std::fill_n(pixel, grid.channels, 0.0f);
   for (int64_t tap = 0; tap < taps; ++tap) {
@@ -53,7 +53,7 @@ void sum_into_pixel(const float* patches, float* pixel, const PatchGrid& grid, i
     if (y < 0 || x < 0 || y % grid.shape.stride != 0 || x % grid.shape.stride != 0) continue;
     const int64_t out_y = y / grid.shape.stride, out_x = x / grid.shape.stride;
     if (out_y >= grid.out_height || out_x >= grid.out_width) continue;
-    const int64_t row = (picture * grid.out_height + out_y) * grid.out_width + out_x;
+    const int64_t row = (image * grid.out_height + out_y) * grid.out_width + out_x;
     const float* column = patches + row * grid.channels * taps + tap;
     for (int64_t c = 0; c < grid.channels; ++c) pixel[c] += column[c * taps];
   }

@@ -7,9 +7,11 @@
 
 #include "model/base/error.h"
 #include "model/base/json.h"
+#include "model/files/file_system.h"
 #include "model/lora/lycoris.h"
 #include "model/weights/safetensors_file.h"
 #include "model/weights/safetensors_writer.h"
+#include "model/weights/tensor_text.h"
 
 namespace sdtune::model {
 namespace {
@@ -70,6 +72,7 @@ Found collect(const SafetensorsFile& file, const LoraKeys& keys) {
       found.alphas[key->layer] = tensor.to(torch::kFloat64).item<double>();
       continue;
     }
+    require_floating(tensor, where, entry.first);
     if (key->role == LoraRole::kLycoris) {
       found.factors[key->layer][key->factor] = tensor;
       continue;
@@ -163,7 +166,7 @@ std::string adapter_metadata(const LoraWeights& weights) {
 fs::path find_lora_file(const fs::path& path) {
   std::error_code status;
   for (const fs::path& file : {path, path / kLoraFile, path / "model" / kLoraFile}) {
-    if (fs::is_regular_file(file, status)) return file;
+    if (is_file(file)) return file;
   }
   const bool is_folder = fs::is_directory(path, status);
   throw WeightError(path.string(), is_folder ? std::string("holds no ") + kLoraFile : "there is no such file",

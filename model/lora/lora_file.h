@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "model/base/file_system.h"
+#include "model/files/file_system.h"
 #include "model/lora/lora_keys.h"
 #include "model/lora/lora_weights.h"
 

@@ -1,4 +1,4 @@
-// The layers of a model that low-rank branches can hang on, by diffusers' paths.
+// The layers of a model that low-rank branches can be attached to, by diffusers' paths.
 #pragma once
 
 #include <torch/nn/module.h>

@@ -1,9 +1,10 @@
 #include "model/lora/lora_model.h"
 
 #include "model/base/error.h"
-#include "model/base/hub_cache.h"
-#include "model/base/model_fingerprint.h"
-#include "model/base/model_note.h"
+#include "model/files/file_system.h"
+#include "model/files/hub_cache.h"
+#include "model/files/model_fingerprint.h"
+#include "model/files/model_note.h"
 #include "model/lora/lora_file.h"
 #include "model/pipeline/scheduler_file.h"
 
@@ -13,11 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kOtherBase = "name base and LoRA yourself: --model BASE --lora FILE";
-
-bool is_file(const fs::path& path) {
-  std::error_code status;
-  return fs::is_regular_file(path, status);
-}
 
 fs::path base_of(const fs::path& folder) {
   const ModelNote note = read_model_note(folder);

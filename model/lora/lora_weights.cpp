@@ -3,18 +3,12 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "model/base/error.h"
+#include "model/weights/tensor_text.h"
 
 namespace sdtune::model {
 namespace {
-
-std::string shape_text(torch::IntArrayRef shape) {
-  std::ostringstream text;
-  text << shape;
-  return text.str();
-}
 
 std::map<std::string, LowRankLayer*> layers_by_path(const ModelBundle& bundle) {
   std::map<std::string, LowRankLayer*> layers;

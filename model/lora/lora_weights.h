@@ -25,9 +25,9 @@ struct LoraMatrices {
 // By layer path; ordered, so that files are the same each time.
 using LoraWeights = std::map<std::string, LoraMatrices>;
 
-// Hangs the LoRA on its layers under `name`, with each branch's scale multiplied by `weight`; several LoRAs add up, and
-// one of the same name is replaced. The branches get the layers' device and dtype. Throws WeightError that counts and
-// names what does not fit: paths that the model lacks, wrong shapes, or nothing at all.
+// Attaches the LoRA to its layers under `name`, with each branch's scale multiplied by `weight`; several LoRAs add up,
+// and one of the same name is replaced. The branches get the layers' device and dtype. Throws WeightError that counts
+// and names what does not fit: paths that the model lacks, wrong shapes, or nothing at all.
 void attach_lora(const ModelBundle& bundle, const std::string& name, const LoraWeights& weights, double weight = 1.0);
 
 // Takes the branches of that name away. Returns how many there were.
@@ -38,11 +38,11 @@ struct FusedBranch {
   LowRankBranch branch;
 };
 
-// Adds every branch to the weight of its layer, in float32, and takes it off; the model then draws the same without.
+// Adds every branch to the weight of its layer, in float32, and detaches it; the model then generates the same without.
 // Returns what was added, for unfuse_loras.
 std::vector<FusedBranch> fuse_loras(const ModelBundle& bundle);
 
-// Takes them out of the weights again, which is right to rounding, and hangs them back on.
+// Takes them out of the weights again, which is right to rounding, and attaches them again.
 void unfuse_loras(const std::vector<FusedBranch>& fused);
 
 }  // namespace sdtune::model

@@ -43,7 +43,7 @@ torch::Tensor activate(const torch::Tensor& x, Activation activation) {
     case Activation::kMish:
       return torch::mish(x);
   }
-  TORCH_INTERNAL_ASSERT(false, "an activation nobody computes");
+  TORCH_INTERNAL_ASSERT(false, "an activation that is not computed");
 }
 
 }  // namespace sdtune::model

@@ -18,7 +18,7 @@ struct KeysAndValues {
   torch::Tensor values;
 };
 
-// What every attention makes of a context that stays the same over many calls: a picture's prompt, over its steps.
+// What every attention makes of a context that stays the same over many calls: an image's prompt, over its steps.
 // Whoever runs the loop owns one and gives it to each call with the same context and weights; without it, all is made
 // anew. Not for training, where gradients go through keys and values.
 class ContextCache {

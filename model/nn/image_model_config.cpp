@@ -16,12 +16,13 @@ Activation read_activation(JsonObject& object) {
   return *activation;
 }
 
-std::int64_t read_sample_size(JsonObject& object, std::int64_t fallback) {
+std::int64_t read_sample_size(JsonObject& object, std::int64_t fallback, std::int64_t max) {
   if (object.raw("sample_size").is_null()) return fallback;
   const std::vector<std::int64_t> size = object.integers("sample_size");
   if (size.empty() || std::any_of(size.begin(), size.end(), [&](auto side) { return side != size.front(); })) {
     object.fail("sample_size", "only a square is supported (got " + object.raw("sample_size").dump() + ")");
   }
+  object.check_range("sample_size", size.front(), 1, max);
   return size.front();
 }
 

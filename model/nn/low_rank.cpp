@@ -30,7 +30,7 @@ torch::Tensor LowRankLayer::with_branches(torch::Tensor y, const torch::Tensor& 
       y.add_(apply(seen, branch.delta.to(x.options()), true), branch.scale);
       continue;
     }
-    // The model may have moved since the branch was hung on it; else these are the branch's own.
+    // The model may have moved since the branch was attached; else these are the branch's own.
     const torch::Tensor down = branch.down.to(x.options()), up = branch.up.to(x.options());
     // In place: neither a product nor a convolution needs its result in backward.
     y.add_(apply(apply(seen, down, true), up, false), branch.scale);

@@ -1,6 +1,6 @@
 // The low-rank addition to a layer (Hu et al., "LoRA: Low-rank adaptation of large language models", ICLR 2022):
-// y = layer(x) + scale up(down(x)). A branch hangs on the layer and is none of its parameters, so that names, state and
-// loading of the model stay what they are.
+// y = layer(x) + scale up(down(x)). A branch is attached to the layer and is none of its parameters, so that names,
+// state and loading of the model stay what they are.
 #pragma once
 
 #include <torch/types.h>

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "model/base/error.h"
-#include "model/base/hub_cache.h"
+#include "model/files/hub_cache.h"
 #include "model/nn/initial_values.h"
 #include "model/pipeline/bundle_configs.h"
 #include "model/pipeline/empty_bundle.h"
@@ -29,7 +29,7 @@ void ModelBundle::to(torch::Dtype dtype, torch::Device device) {
 }
 
 ModelBundle empty_bundle(BundleConfigs configs, const fs::path& folder) {
-  const WithoutInitialValues undrawn;
+  const WithoutInitialValues without_initial_values;
   ModelBundle bundle{.pipeline_class = configs.index.pipeline_class,
                      .tokenizer = std::move(configs.tokenizer),
                      .tokenizer_2 = std::move(configs.tokenizer_2),

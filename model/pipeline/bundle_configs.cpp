@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "model/files/json_file.h"
 #include "model/schedule/scheduler.h"
 
 namespace sdtune::model {
@@ -10,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kTimeIds = 6;  // numbers that SDXL is told of size and crop
+constexpr std::int64_t kTimeIds = 6;  // numbers that condition SDXL on size and crop
 
 template <typename Config>
 Config read_config(const fs::path& folder) {
@@ -66,7 +67,7 @@ void check_unet(const BundleConfigs& configs, const std::string& where, std::vec
   for (const std::int64_t width : configs.unet.cross_attention_dim) {
     if (width == text_width) continue;
     problems.push_back(
-        {where + ": cross_attention_dim", "is not the width of the text states" + got(width, text_width), ""});
+        {where + ": cross_attention_dim", "is not the width of the prompt embeddings" + got(width, text_width), ""});
     break;
   }
   if (configs.unet.in_channels != configs.vae.latent_channels) {

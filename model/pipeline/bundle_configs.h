@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "model/base/clip_tokenizer.h"
 #include "model/base/error.h"
 #include "model/base/json.h"
 #include "model/clip/clip_text_config.h"
+#include "model/tokenizer/clip_tokenizer.h"
 #include "model/unet/unet_config.h"
 #include "model/vae/vae_config.h"
 #include "model/weights/diffusers_folder.h"
@@ -30,7 +30,7 @@ struct BundleConfigs {
   static BundleConfigs read(const std::filesystem::path& folder);
 
   // Parts that are each right and do not fit each other: a tokenizer with more tokens than its text encoder, a UNet for
-  // other text states or latents. Empty when all fit.
+  // prompt embeddings or latents of another size. Empty when all fit.
   std::vector<Problem> find_misfits(const std::filesystem::path& folder) const;
 };
 

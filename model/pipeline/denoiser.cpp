@@ -12,7 +12,7 @@ torch::Tensor rows_of(const torch::Tensor& all, int64_t first, int64_t count) {
   return all.defined() ? all.narrow(0, first, count) : all;
 }
 
-// No thread may be left without rows: of a large picture, it helps its neighbours better.
+// No thread may be left without rows: of a large image, it helps its neighbours better.
 int64_t number_of_shares(const torch::Tensor& context) {
   const int64_t threads = at::get_num_threads();
   return context.is_cpu() && context.size(0) >= threads && !at::in_parallel_region() ? threads : 1;

@@ -11,7 +11,7 @@ namespace sdtune::model {
 
 // Keeps what stays the same from step to step, the keys and values of the text, and on a CPU gives each thread rows of
 // its own where there are enough: a small network spends as long on handing work out and in as on its products, and the
-// two rows of a guided picture need nothing of each other.
+// two rows of a guided image need nothing of each other.
 class Denoiser {
  public:
   // context [B, M, cross_attention_dim] and `added` as in UNet2DConditionModel::forward, on the UNet's device.

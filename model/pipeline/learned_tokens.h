@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/base/clip_tokenizer.h"
+#include "model/tokenizer/clip_tokenizer.h"
 
 namespace sdtune::model {
 

@@ -6,7 +6,9 @@
 #include "model/base/json.h"
 #include "model/clip/text_encoder.h"
 #include "model/core/device.h"
+#include "model/files/json_file.h"
 #include "model/nn/initial_values.h"
+#include "model/pipeline/image_shape.h"
 #include "model/unet/unet.h"
 #include "model/vae/autoencoder_kl.h"
 #include "model/weights/diffusers_folder.h"
@@ -55,17 +57,12 @@ void add_key_problems(const PartSurvey& part, const std::string& where, std::vec
   add("lacks tensor", part.keys.missing);
   add("holds unexpected tensor", part.keys.unexpected);
   add("has a tensor of another shape:", part.keys.wrong_shape);
+  add("has a tensor of a dtype that no weight has:", part.keys.wrong_dtype);
 }
 
 std::string text_of(const Json& json, const char* key, const char* fallback) {
   const auto entry = json.find(key);
   return entry != json.end() && entry->is_string() ? entry->get<std::string>() : fallback;
-}
-
-std::int64_t resolution_of(const std::filesystem::path& folder) {
-  const UNetConfig unet = UNetConfig::from_json(read_json(folder / "unet" / "config.json"), "unet/config.json");
-  const VaeConfig vae = VaeConfig::from_json(read_json(folder / "vae" / "config.json"), "vae/config.json");
-  return unet.sample_size * vae.downscale();
 }
 
 std::string prediction_type_of(const std::filesystem::path& folder) {
@@ -115,7 +112,7 @@ ModelSurvey survey_model(const std::filesystem::path& folder) {
   }
   collect([&] { survey.prediction_type = prediction_type_of(folder); });
   try {
-    survey.resolution = resolution_of(folder);
+    survey.resolution = read_image_shape(folder).resolution;
   } catch (const Error&) {
     survey.resolution = 0;  // the part's own problem says why
   }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "model/base/clip_tokenizer.h"
 #include "model/base/error.h"
+#include "model/tokenizer/clip_tokenizer.h"
 
 namespace sdtune::model {
 namespace {

@@ -7,8 +7,8 @@
 namespace sdtune::model {
 namespace {
 
-// diffusers' StableDiffusionPipeline corrects two settings of old scheduler files when it is made, and its pictures are
-// drawn with the corrected ones; StableDiffusionXLPipeline does not.
+// diffusers' StableDiffusionPipeline corrects two settings of old scheduler files when it is made, and it
+// generates with the corrected ones; StableDiffusionXLPipeline does not.
 void correct_outdated_settings(Json& config) {
   if (config.contains("steps_offset")) config["steps_offset"] = 1;
   if (config.contains("clip_sample")) config["clip_sample"] = false;

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "model/base/error.h"
+#include "model/files/file_system.h"
+#include "model/files/json_file.h"
 
 namespace sdtune::model {
 namespace {
@@ -29,9 +31,8 @@ void save_scheduler(FileSystem& files, const ModelBundle& bundle, const fs::path
 }
 
 bool replace_scheduler(ModelBundle& bundle, const fs::path& folder) {
-  std::error_code status;
   const fs::path path = file_in(folder);
-  if (!fs::is_regular_file(path, status)) return false;
+  if (!is_file(path)) return false;
   Json config = read_json(path);
   const bool names_class = config.is_object() && config.contains("_class_name") && config["_class_name"].is_string();
   if (!names_class) throw WeightError(path.string(), "names no class of scheduler (_class_name)");

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "model/base/file_system.h"
+#include "model/files/file_system.h"
 #include "model/pipeline/bundle.h"
 
 namespace sdtune::model {

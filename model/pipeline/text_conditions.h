@@ -1,4 +1,4 @@
-// The texts of a sampling run, prompt and negative prompt together, as the UNet is told them.
+// The texts of a sampling run, prompt and negative prompt together, as the UNet is conditioned on them.
 #pragma once
 
 #include <cstdint>

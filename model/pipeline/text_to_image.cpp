@@ -8,69 +8,49 @@
 #include "model/base/error.h"
 #include "model/pipeline/denoiser.h"
 #include "model/pipeline/guidance.h"
-#include "model/pipeline/start_image.h"
+#include "model/pipeline/init_image_latents.h"
 
 namespace sdtune::model {
 namespace {
-
-struct Size {
-  std::int64_t height;  // px
-  std::int64_t width;   // px
-};
 
 std::string text(std::int64_t number) {
   return std::to_string(number);
 }
 
-// The size that is drawn where none is asked for: the image's, or the UNet's own.
-Size usual_size(const ModelBundle& bundle, const torch::Tensor& image) {
-  const std::int64_t factor = bundle.vae_factor();
-  const std::int64_t usual = bundle.unet->config().sample_size * factor;
-  if (!image.defined()) return {usual, usual};
+// The size where none is asked for: the init image's, or the UNet's own.
+PixelSize usual_size(const ModelBundle& bundle, const torch::Tensor& image) {
+  if (!image.defined()) return {bundle.resolution(), bundle.resolution()};
   const VaeConfig& config = bundle.vae->config();
   const bool is_latent = image.dim() == 4 && image.size(1) == config.latent_channels;
   if (image.dim() != 4 || (!is_latent && image.size(1) != config.in_channels)) {
-    throw ConfigError("image", "has another shape than a batch of pictures (allowed: [1 or B, " +
+    throw ConfigError("image", "has another shape than a batch of images (allowed: [1 or B, " +
                                    text(config.in_channels) + ", H, W], or latents [1 or B, " +
                                    text(config.latent_channels) + ", h, w])");
   }
-  const std::int64_t scale = is_latent ? factor : 1;
+  const std::int64_t scale = is_latent ? bundle.vae_factor() : 1;
   return {image.size(2) * scale, image.size(3) * scale};
 }
 
-Size picture_size(const ModelBundle& bundle, const SampleRequest& request) {
-  const std::int64_t factor = bundle.vae_factor();
-  const Size usual = usual_size(bundle, request.image);
-  const Size size{request.height > 0 ? request.height : usual.height, request.width > 0 ? request.width : usual.width};
-  if (request.image.defined() && (size.height != usual.height || size.width != usual.width)) {
-    throw ConfigError("image", "is not of the height and width that are asked for (got " + text(usual.width) + "x" +
-                                   text(usual.height) + "; allowed: " + text(size.width) + "x" + text(size.height) +
-                                   ")");
-  }
-  for (const auto& [key, value] : {std::pair("height", size.height), std::pair("width", size.width)}) {
-    if (value <= 0 || value % factor != 0) {
-      throw ConfigError(key,
-                        "does not fit the VAE (got " + text(value) + "; allowed: multiples of " + text(factor) + ")");
-    }
-  }
-  return size;
+// Latent cells of the second pass along one axis.
+std::int64_t enlarged_cells(std::int64_t cells, const HiresOptions& hires) {
+  return std::llround(static_cast<double>(cells) * hires.scale);
 }
 
-// One generator for the batch, or one for each picture.
+// One generator for the batch, or one for each image.
 GeneratorNoise noise_of(const SampleRequest& request) {
   std::vector<at::Generator> generators = request.generators;
   if (generators.empty()) {
     for (const std::uint64_t seed : request.seeds) generators.push_back(make_cpu_generator(seed));
   }
   if (generators.size() != 1 && generators.size() != request.prompts.size()) {
-    throw ConfigError("seed", "there must be one, or one for each picture (got " + std::to_string(generators.size()) +
-                                  " for " + std::to_string(request.prompts.size()) + " pictures)");
+    throw ConfigError("seed", "there must be one, or one for each image (got " + std::to_string(generators.size()) +
+                                  " for " + std::to_string(request.prompts.size()) + " images)");
   }
   return GeneratorNoise(std::move(generators));
 }
 
-// With what the UNet is told at every step; with guidance, for the unconditional half of the batch first.
-Denoiser make_denoiser(ModelBundle& bundle, const SampleRequest& request, const Size& size, bool guided) {
+// With what conditions the UNet at every step; with guidance, for the unconditional half of the batch first.
+Denoiser make_denoiser(ModelBundle& bundle, const SampleRequest& request, const PixelSize& size, bool guided) {
   const GuidedTexts texts =
       encode_texts(bundle, request.prompts, request.negative_prompt, request.prompt_rules, guided);
   PromptEmbeds embeds = texts.conditional;
@@ -89,7 +69,7 @@ Denoiser make_denoiser(ModelBundle& bundle, const SampleRequest& request, const 
                    ids.to(bundle.device(), bundle.dtype()).expand({context.size(0), -1})});
 }
 
-torch::Tensor start_latents(const ModelBundle& bundle, const SampleRequest& request, const Size& size,
+torch::Tensor start_latents(const ModelBundle& bundle, const SampleRequest& request, const PixelSize& size,
                             NoiseSource& noise) {
   const std::int64_t factor = bundle.vae_factor();
   const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(request.prompts.size()),
@@ -110,7 +90,7 @@ struct Start {
   std::int64_t first_timestep;
 };
 
-Start start_of_run(ModelBundle& bundle, const Scheduler& scheduler, const SampleRequest& request, const Size& size,
+Start start_of_run(ModelBundle& bundle, const Scheduler& scheduler, const SampleRequest& request, const PixelSize& size,
                    NoiseSource& noise) {
   if (!request.image.defined()) {
     return {start_latents(bundle, request, size, noise) * scheduler.init_noise_sigma(), 0};
@@ -124,8 +104,9 @@ Start start_of_run(ModelBundle& bundle, const Scheduler& scheduler, const Sample
   return {scheduler.add_noise(image, drawn, scheduler.timesteps().narrow(0, first, 1).expand({batch})), first};
 }
 
-torch::Tensor run_pass(ModelBundle& bundle, Scheduler& scheduler, const SampleRequest& request) {
-  const Size size = picture_size(bundle, request);
+torch::Tensor run_pass(ModelBundle& bundle, Scheduler& scheduler, const SampleRequest& request,
+                       const SampleCallbacks& callbacks) {
+  const PixelSize size = first_pass_size(bundle, request);
   const bool guided = request.guidance_scale > 1;
   GeneratorNoise noise = noise_of(request);
   if (request.timesteps.empty()) {
@@ -141,18 +122,18 @@ torch::Tensor run_pass(ModelBundle& bundle, Scheduler& scheduler, const SampleRe
   const torch::Tensor all = scheduler.timesteps();
   const torch::Tensor timesteps = all.narrow(0, start.first_timestep, all.size(0) - start.first_timestep);
   for (std::int64_t i = 0; i < timesteps.size(0); ++i) {
-    if (request.stop != nullptr && request.stop->load()) return torch::Tensor();
+    if (callbacks.stop != nullptr && callbacks.stop->load()) return torch::Tensor();
     const double t = timesteps[i].item<double>();
     const torch::Tensor input = scheduler.scale_model_input(guided ? torch::cat({latents, latents}) : latents, t);
     torch::Tensor prediction = denoiser(input, timesteps[i].to(device));
     if (guided) prediction = guided_prediction(prediction, request.guidance_scale, request.guidance_rescale);
     latents = scheduler.step(prediction, t, latents, noise, {request.eta});
-    if (request.on_step) request.on_step({i + 1, timesteps.size(0), t, latents});
+    if (callbacks.on_step) callbacks.on_step({i + 1, timesteps.size(0), t, latents});
   }
   return latents;
 }
 
-// Before minutes of drawing, so that nothing is drawn for an error.
+// Before minutes of work, so that none is lost to an error.
 void check_request(const Scheduler& scheduler, const SampleRequest& request) {
   if (request.prompts.empty()) throw ConfigError("prompt", "is missing");
   if (request.image.defined() && request.latents.defined()) {
@@ -172,13 +153,11 @@ void check_request(const Scheduler& scheduler, const SampleRequest& request) {
 
 // The second pass: image to image from the first one's latents, enlarged, with the same seeds.
 SampleRequest second_pass(const ModelBundle& bundle, const SampleRequest& request, const torch::Tensor& latents) {
-  const auto cells = [&](std::int64_t length) {
-    return std::llround(static_cast<double>(length) * request.hires.scale);
-  };
   SampleRequest next = request;
   next.hires = {};
   next.latents = torch::Tensor();
-  next.image = resized_latents(latents, cells(latents.size(2)), cells(latents.size(3)));
+  next.image = resized_latents(latents, enlarged_cells(latents.size(2), request.hires),
+                               enlarged_cells(latents.size(3), request.hires));
   next.height = next.image.size(2) * bundle.vae_factor();
   next.width = next.image.size(3) * bundle.vae_factor();
   next.strength = request.hires.strength;
@@ -188,12 +167,38 @@ SampleRequest second_pass(const ModelBundle& bundle, const SampleRequest& reques
 
 }  // namespace
 
-torch::Tensor draw_latents(ModelBundle& bundle, Scheduler& scheduler, const SampleRequest& request) {
+PixelSize first_pass_size(const ModelBundle& bundle, const SampleRequest& request) {
+  const std::int64_t factor = bundle.vae_factor();
+  const PixelSize usual = usual_size(bundle, request.image);
+  const PixelSize size{request.height > 0 ? request.height : usual.height,
+                       request.width > 0 ? request.width : usual.width};
+  if (request.image.defined() && (size.height != usual.height || size.width != usual.width)) {
+    throw ConfigError("image", "is not of the height and width that are asked for (got " + text(usual.width) + "x" +
+                                   text(usual.height) + "; allowed: " + text(size.width) + "x" + text(size.height) +
+                                   ")");
+  }
+  for (const auto& [key, value] : {std::pair("height", size.height), std::pair("width", size.width)}) {
+    if (value <= 0 || value % factor != 0) {
+      throw ConfigError(key, "must be a multiple of " + text(factor) + " (got " + text(value) + ")");
+    }
+  }
+  return size;
+}
+
+PixelSize output_size(const ModelBundle& bundle, const SampleRequest& request) {
+  const PixelSize first = first_pass_size(bundle, request);
+  const std::int64_t factor = bundle.vae_factor();
+  return {enlarged_cells(first.height / factor, request.hires) * factor,
+          enlarged_cells(first.width / factor, request.hires) * factor};
+}
+
+torch::Tensor generate_latents(ModelBundle& bundle, Scheduler& scheduler, const SampleRequest& request,
+                               const SampleCallbacks& callbacks) {
   const at::NoGradGuard no_grad;
   check_request(scheduler, request);
-  const torch::Tensor latents = run_pass(bundle, scheduler, request);
+  const torch::Tensor latents = run_pass(bundle, scheduler, request, callbacks);
   if (!latents.defined() || request.hires.scale == 1) return latents;
-  return run_pass(bundle, scheduler, second_pass(bundle, request, latents));
+  return run_pass(bundle, scheduler, second_pass(bundle, request, latents), callbacks);
 }
 
 torch::Tensor decode_latents(ModelBundle& bundle, const torch::Tensor& latents) {

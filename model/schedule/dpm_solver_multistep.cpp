@@ -19,24 +19,14 @@ ConfigKeys DpmSolverMultistepScheduler::keys() {
   return join_keys({beta_keys(),
                     spacing_keys("linspace"),
                     sigma_curve_keys(),
-                    {{"solver_order", 2, {1, 2, 3}},
-                     {"prediction_type", "epsilon", {"epsilon", "v_prediction", "sample"}},
-                     {"thresholding", false, {false}},
-                     {"dynamic_thresholding_ratio", 0.995},
-                     {"sample_max_value", 1.0},
-                     {"algorithm_type", "dpmsolver++", {"dpmsolver++", "sde-dpmsolver++"}},
+                    solver_keys(),
+                    {{"algorithm_type", "dpmsolver++", {"dpmsolver++", "sde-dpmsolver++"}},
                      // UniPC's and DEIS' solvers, where the config was theirs, stand for the default (as in diffusers).
                      {"solver_type", "midpoint", {"midpoint", "heun", "bh1", "bh2", "logrho"}},
-                     {"lower_order_final", true},
                      {"euler_at_final", false},
                      {"use_lu_lambdas", false},
-                     {"use_flow_sigmas", false, {false}},
-                     {"flow_shift", 1.0},
-                     {"final_sigmas_type", "zero", {"zero", "sigma_min"}},
                      {"lambda_min_clipped", -kInfinity},
                      {"variance_type", nullptr, {nullptr}},
-                     {"rescale_betas_zero_snr", false},
-                     {"use_dynamic_shifting", false, {false}},
                      {"time_shift_type", "exponential"}}});
 }
 

@@ -4,6 +4,20 @@
 
 namespace sdtune::model {
 
+ConfigKeys LogSnrScheduler::solver_keys() {
+  return {{"solver_order", 2, {1, 2, 3}},
+          {"prediction_type", "epsilon", {"epsilon", "v_prediction", "sample"}},
+          {"thresholding", false, {false}},
+          {"dynamic_thresholding_ratio", 0.995},
+          {"sample_max_value", 1.0},
+          {"lower_order_final", true},
+          {"use_flow_sigmas", false, {false}},
+          {"flow_shift", 1.0},
+          {"final_sigmas_type", "zero", {"zero", "sigma_min"}},
+          {"rescale_betas_zero_snr", false},
+          {"use_dynamic_shifting", false, {false}}};
+}
+
 LogSnrScheduler::LogSnrScheduler(const char* class_name, const Json& config, const ConfigKeys& keys)
     : Scheduler(class_name, config, NoiseSchedule(beta_options(config, keys))),
       alphas_cumprod_(finite_alphas_cumprod(noise_schedule(), own_flag(config, keys, "rescale_betas_zero_snr"))),

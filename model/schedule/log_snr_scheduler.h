@@ -19,6 +19,9 @@ class LogSnrScheduler : public Scheduler {
                           const torch::Tensor& timesteps) const override;
 
  protected:
+  // The keys that these solvers share besides betas, spacing and the curve of sigmas.
+  static ConfigKeys solver_keys();
+
   // `config` is resolved with the class's `keys`.
   LogSnrScheduler(const char* class_name, const Json& config, const ConfigKeys& keys);
 

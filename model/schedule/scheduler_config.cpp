@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "model/base/error.h"
-#include "model/base/field.h"
+#include "model/base/nearest_name.h"
 
 namespace sdtune::model {
 namespace {

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "model/base/error.h"
-#include "model/base/field.h"
+#include "model/base/nearest_name.h"
 #include "model/schedule/ddim.h"
 #include "model/schedule/ddpm.h"
 #include "model/schedule/dpm_solver_multistep.h"

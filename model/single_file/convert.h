@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "model/base/file_system.h"
+#include "model/files/file_system.h"
 #include "model/single_file/single_file_read.h"
 
 namespace sdtune::model {

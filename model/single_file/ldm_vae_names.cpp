@@ -7,7 +7,7 @@
 namespace sdtune::model {
 namespace {
 
-void add_resnet(const std::string& ours, const std::string& ldm, NameTable& table) {
+void add_vae_resnet(const std::string& ours, const std::string& ldm, NameTable& table) {
   for (const char* same : {"norm1.", "conv1.", "norm2.", "conv2."}) table.add(ours + same, {ldm + same});
   table.add(ours + "conv_shortcut.", {ldm + "nin_shortcut."});
 }
@@ -25,9 +25,9 @@ void add_attention(const std::string& ours, const std::string& ldm, NameTable& t
 // What encoder and decoder have in common.
 void add_half(const std::string& half, NameTable& table) {
   table.add(half + "conv_in.", {half + "conv_in."});
-  add_resnet(half + "mid_block.resnets.0.", half + "mid.block_1.", table);
+  add_vae_resnet(half + "mid_block.resnets.0.", half + "mid.block_1.", table);
   add_attention(half + "mid_block.attentions.0.", half + "mid.attn_1.", table);
-  add_resnet(half + "mid_block.resnets.1.", half + "mid.block_2.", table);
+  add_vae_resnet(half + "mid_block.resnets.1.", half + "mid.block_2.", table);
   table.add(half + "conv_norm_out.", {half + "norm_out."});
   table.add(half + "conv_out.", {half + "conv_out."});
 }
@@ -49,8 +49,8 @@ NameTable ldm_vae_names(const VaeConfig& config) {
     for (std::int64_t layer = 0; layer <= config.layers_per_block; ++layer) {
       const std::string our_layer = "resnets." + std::to_string(layer) + ".";
       const std::string ldm_layer = "block." + std::to_string(layer) + ".";
-      if (layer < config.layers_per_block) add_resnet(down + our_layer, ldm_down + ldm_layer, table);
-      add_resnet(up + our_layer, ldm_up + ldm_layer, table);  // the decoder has one more
+      if (layer < config.layers_per_block) add_vae_resnet(down + our_layer, ldm_down + ldm_layer, table);
+      add_vae_resnet(up + our_layer, ldm_up + ldm_layer, table);  // the decoder has one more
     }
     table.add(down + "downsamplers.0.conv.", {ldm_down + "downsample.conv."});
     table.add(up + "upsamplers.0.conv.", {ldm_up + "upsample.conv."});

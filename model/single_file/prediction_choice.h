@@ -1,4 +1,4 @@
-// What a single file's UNet predicts. The tensors do not show it, so somebody must say it.
+// What a single file's UNet predicts. The tensors do not show it, so it must be given.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct PredictionChoice {
 std::string prediction_name(const Json& scheduler_config);
 
 // `asked` (--prediction-type) wins. Else the file's metadata (modelspec.prediction_type), a tensor named v_pred and the
-// given scheduler's config speak, and must not contradict each other. Where nobody says anything, SD 1.x and SDXL are
+// given scheduler's config decide, and must not contradict each other. Where none of them says it, SD 1.x and SDXL are
 // epsilon, as published; SD 2.x was published in both kinds, so it is refused (WeightError naming the flag).
 PredictionChoice choose_prediction(const LdmFile& file, ModelFamily family, const std::optional<std::string>& asked,
                                    const std::optional<Json>& scheduler_config);

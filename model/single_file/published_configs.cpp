@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "model/base/clip_special_tokens.h"
-#include "model/base/clip_vocabulary_file.h"
 #include "model/base/error.h"
+#include "model/tokenizer/clip_special_tokens.h"
+#include "model/tokenizer/clip_vocabulary_file.h"
 
 namespace sdtune::model {
 namespace {
@@ -166,7 +166,7 @@ void check_published_size(const LdmFile& file, ModelFamily family) {
     if (!name.ends_with(".attn2.to_k.weight")) continue;
     const torch::Tensor weight = file.tensor(name);
     const std::int64_t width = weight.dim() == 2 ? weight.size(1) : 0;
-    if (width != text_width(family)) refuse("width of the text states", width, text_width(family));
+    if (width != text_width(family)) refuse("width of the prompt embeddings", width, text_width(family));
   }
 }
 

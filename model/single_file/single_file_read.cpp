@@ -68,22 +68,22 @@ BundleConfigs configs_of(const LdmFile& file, ModelFamily family, const SingleFi
 }
 
 // Refuses what belongs to no part and is not known to be empty; returns what is ignored.
-std::vector<std::string> check_strangers(const LdmFile& file, const std::vector<LdmPart>& parts) {
-  std::vector<std::string> ignored, strangers;
+std::vector<std::string> check_unknown(const LdmFile& file, const std::vector<LdmPart>& parts) {
+  std::vector<std::string> ignored, unknown;
   for (const std::string& name : file.names_under("")) {
     bool belongs = false;
     for (const LdmPart& part : parts) belongs = belongs || name.starts_with(part.prefix);
-    if (!belongs) (carries_nothing(name) ? ignored : strangers).push_back(name);
+    if (!belongs) (carries_nothing(name) ? ignored : unknown).push_back(name);
   }
-  if (strangers.empty()) return ignored;
-  throw WeightError(file.where(), "holds " + std::to_string(strangers.size()) +
-                                      " tensors that are no part of the model (" + strangers.front() +
-                                      (strangers.size() > 1 ? ", ...)" : ")"));
+  if (unknown.empty()) return ignored;
+  throw WeightError(file.where(), "holds " + std::to_string(unknown.size()) +
+                                      " tensors that are no part of the model (" + unknown.front() +
+                                      (unknown.size() > 1 ? ", ...)" : ")"));
 }
 
 void fill(const LdmFile& file, const SingleFileOptions& options, SingleFileModel& model) {
   const std::vector<LdmPart> parts = ldm_parts(model.bundle, model.family);
-  model.ignored = check_strangers(file, parts);
+  model.ignored = check_unknown(file, parts);
   std::vector<TensorSource> sources;
   for (const LdmPart& part : parts) {
     const PartTensors taken = take_part(file, part, options.extract_ema);

@@ -27,7 +27,7 @@ std::string architecture(ModelFamily family, bool velocity) {
 // Stability's model metadata, "modelspec" 1.0.0.
 std::map<std::string, std::string> metadata(const ModelBundle& bundle, ModelFamily family, const fs::path& path) {
   const bool velocity = predicts_velocity(bundle.scheduler_config, bundle.folder.string());
-  const std::string side = std::to_string(bundle.unet->config().sample_size * bundle.vae_factor());
+  const std::string side = std::to_string(bundle.resolution());
   std::map<std::string, std::string> map = {{"modelspec.sai_model_spec", "1.0.0"},
                                             {"modelspec.architecture", architecture(family, velocity)},
                                             {"modelspec.title", path.stem().string()},

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/base/error.h"
+#include "model/files/file_system.h"
 #include "model/nn/initial_values.h"
 #include "model/single_file/ldm_parts.h"
 #include "model/weights/model_parts.h"
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr const char* kLdmStart = "encoder.down.";  // of a VAE alone; diffusers says encoder.down_blocks.
 
 // What training code keeps beside the weights: the discriminator, the averaged copy.
-bool carries_nothing(const std::string& name) {
+bool is_of_training(const std::string& name) {
   return name.starts_with("loss.") || name.starts_with(kEmaPrefix);
 }
 
@@ -26,7 +27,7 @@ TensorSource source_of(const LdmFile& file, const AutoencoderKL& vae) {
   const LdmPart part{"vae", kVaePart, prefixed ? kVaePrefix : "", ldm_vae_names(vae->config()), vae.ptr()};
   NamedTensors tensors;
   for (auto& [name, tensor] : take_part(file, part, false).tensors) {
-    if (!carries_nothing(name)) tensors.emplace_back(std::move(name), std::move(tensor));
+    if (!is_of_training(name)) tensors.emplace_back(std::move(name), std::move(tensor));
   }
   return TensorSource::of_tensors(file.where(), tensors);
 }
@@ -46,8 +47,7 @@ AutoencoderKL read_file(const fs::path& path, const ModelBundle& bundle) {
 }
 
 AutoencoderKL read_folder(const fs::path& path, const ModelBundle& bundle) {
-  std::error_code status;
-  const fs::path part = fs::is_regular_file(path / "config.json", status) ? path : path / "vae";
+  const fs::path part = is_file(path / "config.json") ? path : path / "vae";
   return load_vae(part, bundle.dtype(), bundle.device());
 }
 

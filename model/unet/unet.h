@@ -20,7 +20,7 @@
 
 namespace sdtune::model {
 
-// What SDXL is told besides the prompt; both undefined for models without text_time.
+// What SDXL is conditioned on besides the prompt; both undefined for models without text_time.
 struct AddedConditions {
   torch::Tensor text_embeds;  // [B, P]: pooled text
   torch::Tensor time_ids;     // [B, 6]: original size, crop corner, target size, px
@@ -37,10 +37,10 @@ class UNet2DConditionModelImpl : public torch::nn::Module {
                         const AddedConditions& added = {}, ContextCache* cache = nullptr);
 
   const UNetConfig& config() const { return config_; }
-  // Throws activations of the blocks away and computes them again in backward: less memory, one more forward.
+  // Frees activations of the blocks and computes them again in backward: less memory, one more forward.
   void set_gradient_checkpointing(bool on);
   // Told in forward which part begins: conv_in, down_blocks.0, .., mid_block, .., up_blocks.0, .., conv_out. Empty:
-  // nobody listens.
+  // no listener is set.
   using PartListener = std::function<void(const std::string& part)>;
   void set_part_listener(PartListener listener) { on_part_ = std::move(listener); }
 

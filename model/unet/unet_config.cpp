@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/nn/image_model_config.h"
+#include "model/nn/model_limits.h"
 #include "model/unet/unet_config_check.h"
 
 namespace sdtune::model {
@@ -22,9 +23,8 @@ std::vector<std::vector<int64_t>> read_depths(JsonObject& object, const std::str
   const Json& value = object.raw(key);
   if (value.is_null()) return std::vector<std::vector<int64_t>>(levels, {1});
   const auto depth = [&](const Json& number) {
-    if (!number.is_number_integer() || number.get<int64_t>() < 1) {
-      object.fail(key, "depths are whole numbers of at least 1 (got " + number.dump() + ")");
-    }
+    if (!number.is_number_integer()) object.fail(key, "depths must be integers (got " + number.dump() + ")");
+    object.check_range(key, number.get<int64_t>(), 1, kMaxTransformerDepth);
     return number.get<int64_t>();
   };
   if (!value.is_array()) return std::vector<std::vector<int64_t>>(levels, {depth(value)});
@@ -54,6 +54,10 @@ void read_blocks(JsonObject& object, const Json& json, UNetConfig& config) {
   const bool no_middle = json.contains("mid_block_type") && json["mid_block_type"].is_null();
   config.mid_block_type = no_middle ? "" : object.string("mid_block_type", config.mid_block_type);
   const int64_t levels = config.num_levels();
+  if (levels < 1 || levels > kMaxLevels) {
+    object.fail("block_out_channels", "has a number of levels that is not supported (got " + std::to_string(levels) +
+                                          "; allowed: 1 to " + std::to_string(kMaxLevels) + ")");
+  }
   config.only_cross_attention = read_only_cross_attention(object, levels);
   config.layers_per_block = a_value_a_level(object, "layers_per_block", levels, 2);
   config.cross_attention_dim = a_value_a_level(object, "cross_attention_dim", levels, 1280);
@@ -92,7 +96,7 @@ void require_unused_features(JsonObject& object) {
   object.require("resnet_time_scale_shift", "default");
   object.require("time_embedding_type", "positional");
   object.require("attention_type", "default");
-  // These two speak of block types that are refused anyway.
+  // These two concern block types that are refused anyway.
   object.ignore("mid_block_only_cross_attention");
   object.ignore("addition_embed_type_num_heads");
 }
@@ -122,7 +126,7 @@ UNetConfig UNetConfig::from_json(const Json& json, const std::string& where) {
   JsonObject object(json, where);
   object.require("_class_name", kClassName);
   UNetConfig config;
-  config.sample_size = read_sample_size(object, config.sample_size);
+  config.sample_size = read_sample_size(object, config.sample_size, kMaxLatentSide);
   config.in_channels = object.integer("in_channels", config.in_channels);
   config.out_channels = object.integer("out_channels", config.out_channels);
   config.center_input_sample = object.boolean("center_input_sample", false);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "model/nn/model_limits.h"
+
 namespace sdtune::model {
 namespace {
 
@@ -24,9 +26,27 @@ void check_length(const JsonObject& object, const std::string& key, size_t lengt
   }
 }
 
-void check_positive(const JsonObject& object, const std::string& key, const std::vector<int64_t>& values) {
-  for (const int64_t value : values) {
-    if (value < 1) object.fail(key, "must be at least 1 (got " + std::to_string(value) + ")");
+void check_each(const JsonObject& object, const std::string& key, const std::vector<int64_t>& values, int64_t max) {
+  for (const int64_t value : values) object.check_range(key, value, 1, max);
+}
+
+// Layers and depths that are each allowed could still make millions of modules together.
+void check_block_count(const JsonObject& object, const UNetConfig& config) {
+  const auto deepest = [](const std::vector<int64_t>& depths) {
+    return *std::max_element(depths.begin(), depths.end());
+  };
+  const int64_t levels = config.num_levels();
+  const bool mirrored = config.reverse_transformer_layers_per_block.empty();
+  int64_t blocks = 0;
+  for (int64_t level = 0; level < levels; ++level) {
+    const std::vector<int64_t>& down = config.transformer_layers_per_block[level];
+    const std::vector<int64_t>& up = mirrored ? down : config.reverse_transformer_layers_per_block[levels - 1 - level];
+    blocks += config.layers_per_block[level] * deepest(down) + (config.layers_per_block[level] + 1) * deepest(up);
+  }
+  if (blocks > kMaxTransformerBlocks) {
+    object.fail("transformer_layers_per_block", "makes too many blocks with layers_per_block (got " +
+                                                    std::to_string(blocks) + "; allowed: up to " +
+                                                    std::to_string(kMaxTransformerBlocks) + ")");
   }
 }
 
@@ -57,7 +77,7 @@ void check_depths(const JsonObject& object, const UNetConfig& config) {
 }
 
 void check_channels(const JsonObject& object, const UNetConfig& config) {
-  check_positive(object, "norm_num_groups", {config.norm_num_groups});
+  object.check_range("norm_num_groups", config.norm_num_groups, 1, kMaxChannels);
   const int64_t levels = config.num_levels();
   for (int64_t level = 0; level < levels; ++level) {
     const int64_t channels = config.block_out_channels[level];
@@ -77,7 +97,6 @@ void check_channels(const JsonObject& object, const UNetConfig& config) {
 
 void check_unet_config(const UNetConfig& config, const JsonObject& object) {
   const int64_t levels = config.num_levels();
-  if (levels == 0) object.fail("block_out_channels", "at least one level is needed (got none)");
   check_names(object, "down_block_types", config.down_block_types, {"CrossAttnDownBlock2D", "DownBlock2D"});
   check_names(object, "up_block_types", config.up_block_types, {"CrossAttnUpBlock2D", "UpBlock2D"});
   check_names(object, "mid_block_type", {config.mid_block_type}, {"UNetMidBlock2DCrossAttn", "UNetMidBlock2D", ""});
@@ -87,25 +106,30 @@ void check_unet_config(const UNetConfig& config, const JsonObject& object) {
   check_length(object, "layers_per_block", config.layers_per_block.size(), levels);
   check_length(object, "cross_attention_dim", config.cross_attention_dim.size(), levels);
   check_length(object, "attention_head_dim", config.num_attention_heads.size(), levels);
-  check_positive(object, "block_out_channels", config.block_out_channels);
-  check_positive(object, "layers_per_block", config.layers_per_block);
-  check_positive(object, "cross_attention_dim", config.cross_attention_dim);
-  check_positive(object, "attention_head_dim", config.num_attention_heads);
-  check_positive(object, "in_channels", {config.in_channels});
-  check_positive(object, "out_channels", {config.out_channels});
+  check_each(object, "block_out_channels", config.block_out_channels, kMaxChannels);
+  check_each(object, "layers_per_block", config.layers_per_block, kMaxLayersPerBlock);
+  check_each(object, "cross_attention_dim", config.cross_attention_dim, kMaxWidth);
+  check_each(object, "attention_head_dim", config.num_attention_heads, kMaxChannels);
+  object.check_range("in_channels", config.in_channels, 1, kMaxChannels);
+  object.check_range("out_channels", config.out_channels, 1, kMaxChannels);
+  object.check_range("time_embedding_dim", config.time_embedding_dim, 0, 4 * kMaxChannels);
+  object.check_range("freq_shift", config.freq_shift, -kMaxWidth, kMaxWidth);
   check_channels(object, config);
   check_depths(object, config);
+  check_block_count(object, config);
   for (const auto& [key, kernel] :
        {std::pair{"conv_in_kernel", config.conv_in_kernel}, std::pair{"conv_out_kernel", config.conv_out_kernel}}) {
-    if (kernel < 1 || kernel % 2 == 0) object.fail(key, "must be odd (got " + std::to_string(kernel) + ")");
+    object.check_range(key, kernel, 1, kMaxKernel);
+    if (kernel % 2 == 0) object.fail(key, "must be odd (got " + std::to_string(kernel) + ")");
   }
   if (config.downsample_padding < 0 || config.downsample_padding > 1) {
     object.fail("downsample_padding",
                 "not supported (got " + std::to_string(config.downsample_padding) + "; allowed: 0, 1)");
   }
   if (config.text_time) {
-    check_positive(object, "addition_time_embed_dim", {config.addition_time_embed_dim});
-    check_positive(object, "projection_class_embeddings_input_dim", {config.projection_class_embeddings_input_dim});
+    object.check_range("addition_time_embed_dim", config.addition_time_embed_dim, 1, kMaxWidth);
+    object.check_range("projection_class_embeddings_input_dim", config.projection_class_embeddings_input_dim, 1,
+                       kMaxWidth);
     if (config.addition_time_embed_dim % 2 != 0) object.fail("addition_time_embed_dim", "must be even");
   }
 }

@@ -55,9 +55,9 @@ torch::Tensor AutoencoderKLImpl::decode(const torch::Tensor& latents) {
   check_shape(latents, {-1, config_.latent_channels, -1, -1}, "latents");
   const torch::Tensor x = ready(latents, parameters().front());
   if (!slicing_ || x.size(0) <= 1 || torch::GradMode::is_enabled()) return decode_batch(x);
-  std::vector<torch::Tensor> pictures;
-  for (const torch::Tensor& one : x.split(1)) pictures.push_back(decode_batch(one));
-  return torch::cat(pictures);
+  std::vector<torch::Tensor> images;
+  for (const torch::Tensor& one : x.split(1)) images.push_back(decode_batch(one));
+  return torch::cat(images);
 }
 
 torch::Tensor AutoencoderKLImpl::decode_batch(const torch::Tensor& latents) {

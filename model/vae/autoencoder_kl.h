@@ -27,10 +27,10 @@ class AutoencoderKLImpl : public torch::nn::Module {
   torch::Tensor decode(
       const torch::Tensor& latents);  // [B, latent_channels, h, w] -> [B, 3, h * f, w * f], about [-1, 1]
 
-  // Pictures larger than config().sample_size go tile by tile, see vae_tiling.h: less memory, other numbers. Off at
+  // Images larger than config().sample_size go tile by tile, see vae_tiling.h: less memory, other numbers. Off at
   // first. Not for training: a tile's gradient ends at its edge.
   void set_tiling(bool on) { tiling_ = on; }
-  // A batch is decoded one picture at a time, unless gradients are asked for: less memory, the same numbers. On at
+  // A batch is decoded one image at a time, unless gradients are asked for: less memory, the same numbers. On at
   // first.
   void set_slicing(bool on) { slicing_ = on; }
 

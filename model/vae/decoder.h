@@ -1,4 +1,4 @@
-// The half of the autoencoder that turns latents into pictures.
+// The half of the autoencoder that turns latents into images.
 #pragma once
 
 #include <torch/nn/module.h>

@@ -1,4 +1,4 @@
-// The half of the autoencoder that turns pictures into moments of latents.
+// The half of the autoencoder that turns images into moments of latents.
 #pragma once
 
 #include <torch/nn/module.h>

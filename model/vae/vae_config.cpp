@@ -1,6 +1,7 @@
 #include "model/vae/vae_config.h"
 
 #include "model/nn/image_model_config.h"
+#include "model/nn/model_limits.h"
 
 namespace sdtune::model {
 namespace {
@@ -22,16 +23,13 @@ void check_block_types(JsonObject& object, const std::string& key, const std::st
 }
 
 void check_numbers(const JsonObject& object, const VaeConfig& config) {
-  const auto positive = [&](const char* key, int64_t value) {
-    if (value < 1) object.fail(key, "must be at least 1 (got " + std::to_string(value) + ")");
-  };
-  positive("in_channels", config.in_channels);
-  positive("out_channels", config.out_channels);
-  positive("latent_channels", config.latent_channels);
-  positive("layers_per_block", config.layers_per_block);
-  positive("norm_num_groups", config.norm_num_groups);
+  object.check_range("in_channels", config.in_channels, 1, kMaxChannels);
+  object.check_range("out_channels", config.out_channels, 1, kMaxChannels);
+  object.check_range("latent_channels", config.latent_channels, 1, kMaxChannels);
+  object.check_range("layers_per_block", config.layers_per_block, 1, kMaxLayersPerBlock);
+  object.check_range("norm_num_groups", config.norm_num_groups, 1, kMaxChannels);
   for (const int64_t channels : config.block_out_channels) {
-    positive("block_out_channels", channels);
+    object.check_range("block_out_channels", channels, 1, kMaxChannels);
     if (channels % config.norm_num_groups != 0) {
       object.fail("norm_num_groups", std::to_string(channels) + " channels do not divide into " +
                                          std::to_string(config.norm_num_groups) + " groups");
@@ -49,14 +47,18 @@ VaeConfig VaeConfig::from_json(const Json& json, const std::string& where) {
   config.in_channels = object.integer("in_channels", config.in_channels);
   config.out_channels = object.integer("out_channels", config.out_channels);
   if (!object.raw("block_out_channels").is_null()) config.block_out_channels = object.integers("block_out_channels");
-  if (config.block_out_channels.empty()) object.fail("block_out_channels", "at least one level is needed (got none)");
+  if (config.num_levels() < 1 || config.num_levels() > kMaxVaeLevels) {
+    object.fail("block_out_channels", "has a number of levels that is not supported (got " +
+                                          std::to_string(config.num_levels()) + "; allowed: 1 to " +
+                                          std::to_string(kMaxVaeLevels) + ")");
+  }
   check_block_types(object, "down_block_types", kDownBlock, config.num_levels());
   check_block_types(object, "up_block_types", kUpBlock, config.num_levels());
   config.layers_per_block = object.integer("layers_per_block", config.layers_per_block);
   config.act_fn = read_activation(object);
   config.latent_channels = object.integer("latent_channels", config.latent_channels);
   config.norm_num_groups = object.integer("norm_num_groups", config.norm_num_groups);
-  config.sample_size = read_sample_size(object, config.sample_size);
+  config.sample_size = read_sample_size(object, config.sample_size, kMaxImageSide);
   config.scaling_factor = object.number("scaling_factor", config.scaling_factor);
   if (!object.raw("shift_factor").is_null()) config.shift_factor = object.number("shift_factor", 0.0);
   object.require("latents_mean", nullptr);

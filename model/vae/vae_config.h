@@ -30,7 +30,7 @@ struct VaeConfig {
   bool operator==(const VaeConfig&) const = default;
 
   int64_t num_levels() const { return static_cast<int64_t>(block_out_channels.size()); }
-  // Picture pixels a latent pixel, along one axis: 8 for Stable Diffusion.
+  // Image pixels a latent pixel, along one axis: 8 for Stable Diffusion.
   int64_t downscale() const { return int64_t{1} << (num_levels() - 1); }
 
   // Throws WeightError naming `where` and the key for a value or a key we do not support.

@@ -1,4 +1,4 @@
-// A large picture tile by tile, as diffusers' AutoencoderKL.enable_tiling does it: the memory is that of one tile, and
+// A large image tile by tile, as diffusers' AutoencoderKL.enable_tiling does it: the memory is that of one tile, and
 // neighbours are blended over a quarter of it.
 #pragma once
 
@@ -14,7 +14,7 @@ struct TileSizes {
   std::int64_t output;  // side of what it makes of it
 };
 
-// Whether a picture (or its latents) [B, C, H, W] is larger than a tile.
+// Whether an image (or its latents) [B, C, H, W] is larger than a tile.
 bool needs_tiles(const torch::Tensor& x, const TileSizes& sizes);
 
 // `run` over the tiles of x [B, C, H, W], blended. Each tile is made with its own group norms and attention, so the

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/base/error.h"
+#include "model/files/json_file.h"
 #include "model/weights/safetensors_writer.h"
 #include "model/weights/tensor_source.h"
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "model/base/file_system.h"
 #include "model/base/json.h"
+#include "model/files/file_system.h"
 #include "model/weights/load_into.h"
 
 namespace sdtune::model {

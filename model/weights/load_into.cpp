@@ -3,9 +3,9 @@
 #include <c10/core/GradMode.h>
 
 #include <map>
-#include <sstream>
 
 #include "model/base/error.h"
+#include "model/weights/tensor_text.h"
 
 namespace sdtune::model {
 namespace {
@@ -16,12 +16,6 @@ struct Match {
   std::string stored;
   torch::Tensor parameter;
 };
-
-std::string shape_text(torch::IntArrayRef shape) {
-  std::ostringstream text;
-  text << shape;
-  return text.str();
-}
 
 // Fills the report; returns what to copy where, by our name.
 std::map<std::string, Match> match_keys(const torch::nn::Module& module, const TensorSource& source, KeyFamily family,
@@ -39,6 +33,10 @@ std::map<std::string, Match> match_keys(const torch::nn::Module& module, const T
     }
     const torch::Tensor tensor = fit_projection(source.tensor(stored), parameter->second.sizes());
     matches.emplace(key, Match{stored, parameter->second});
+    if (!tensor.is_floating_point()) {
+      report.wrong_dtype.push_back(stored + ": " + safetensors_name(tensor.scalar_type()));
+      continue;
+    }
     if (tensor.sizes() == parameter->second.sizes()) {
       report.matched.push_back(key);
     } else {
@@ -75,6 +73,7 @@ void require_complete(const LoadReport& report, const std::string& where) {
   add_count(report.missing, "tensors missing", what);
   add_count(report.unexpected, "unexpected", what);
   add_count(report.wrong_shape, "of a wrong shape", what);
+  add_count(report.wrong_dtype, "of a dtype that no weight has; allowed: F64, F32, F16, BF16", what);
   throw WeightError(where, "does not fit its config.json: " + what);
 }
 

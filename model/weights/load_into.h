@@ -16,8 +16,9 @@ struct LoadReport {
   std::vector<std::string> missing;      // our names that the source lacks
   std::vector<std::string> unexpected;   // stored names that no parameter has
   std::vector<std::string> wrong_shape;  // "name: [stored] instead of [ours]"
+  std::vector<std::string> wrong_dtype;  // "stored name: I64": integers and truth values are no weights
 
-  bool complete() const { return missing.empty() && unexpected.empty() && wrong_shape.empty(); }
+  bool complete() const { return missing.empty() && unexpected.empty() && wrong_shape.empty() && wrong_dtype.empty(); }
 };
 
 // Compares without copying anything.

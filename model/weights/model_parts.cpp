@@ -1,6 +1,7 @@
 #include "model/weights/model_parts.h"
 
 #include "model/base/json.h"
+#include "model/files/json_file.h"
 #include "model/weights/load_module.h"
 
 namespace sdtune::model {

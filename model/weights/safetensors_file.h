@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "model/base/mapped_file.h"
-#include "model/base/safetensors_header.h"
+#include "model/files/mapped_file.h"
+#include "model/files/safetensors_header.h"
 
 namespace sdtune::model {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "model/base/safetensors_header.h"
+#include "model/files/safetensors_header.h"
 #include "model/weights/safetensors_file.h"
 
 namespace sdtune::model {

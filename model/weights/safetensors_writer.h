@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/base/file_system.h"
+#include "model/files/file_system.h"
 
 namespace sdtune::model {
 

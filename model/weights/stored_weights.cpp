@@ -24,7 +24,7 @@ void check_stored_weights(const torch::nn::Module& module, const TensorSource& s
                        "the disk or its file system is faulty; write to another one");
   };
   const LoadReport report = compare_keys(module, source, family);
-  for (const auto* names : {&report.missing, &report.unexpected, &report.wrong_shape}) {
+  for (const auto* names : {&report.missing, &report.unexpected, &report.wrong_shape, &report.wrong_dtype}) {
     if (!names->empty()) fail(names->front());
   }
   for (const auto& item : module.named_parameters()) {

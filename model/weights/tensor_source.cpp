@@ -6,14 +6,16 @@
 
 #include "model/base/error.h"
 #include "model/base/json.h"
-#include "model/base/weight_format.h"
+#include "model/files/file_system.h"
+#include "model/files/json_file.h"
+#include "model/files/weight_format.h"
 
 namespace sdtune::model {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A shard's name in an index file comes from strangers: it must name a file beside the index, nothing else.
+// A shard's name in an index file is not to be trusted: it must name a file beside the index, nothing else.
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name.find('/') == std::string::npos && name.find('\\') == std::string::npos &&
          name.find('\0') == std::string::npos && name != "." && name != "..";
@@ -23,8 +25,7 @@ bool is_plain_name(const std::string& name) {
 void refuse_pickles(const fs::path& folder, const std::string& stem) {
   for (const char* name : {"pytorch_model.bin", "model.ckpt", "diffusion_pytorch_model.bin"}) {
     for (const fs::path& path : {folder / name, folder / (stem + ".bin")}) {
-      std::error_code error;
-      if (fs::is_regular_file(path, error)) refuse_other_formats(MappedFile(path).bytes(), path.string());
+      if (is_file(path)) refuse_other_formats(MappedFile(path).bytes(), path.string());
     }
   }
 }
@@ -52,29 +53,30 @@ TensorSource TensorSource::of_file(const fs::path& path) {
   return source;
 }
 
-TensorSource TensorSource::of_part(const fs::path& folder, const std::string& stem) {
-  TensorSource source;
-  source.where_ = folder.string();
+fs::path find_part_weights(const fs::path& folder, const std::string& stem) {
   for (const std::string& variant : {std::string(), std::string(".fp16")}) {
     const fs::path single = folder / (stem + variant + ".safetensors");
     // transformers and diffusers put the variant before or after "index".
     const std::array indices = {folder / (stem + ".safetensors.index" + variant + ".json"),
                                 folder / (stem + variant + ".safetensors.index.json")};
     std::error_code error;
-    if (fs::exists(single, error)) {
-      source.add_file(single);
-      source.where_ = single.string();
-      return source;
-    }
+    if (fs::exists(single, error)) return single;
     for (const fs::path& index : indices) {
-      if (!fs::exists(index, error)) continue;
-      source.add_shards(index);
-      return source;
+      if (fs::exists(index, error)) return index;
     }
   }
   refuse_pickles(folder, stem);
   throw WeightError((folder / (stem + ".safetensors")).string(), "is missing",
                     "a part of the model was not downloaded?");
+}
+
+TensorSource TensorSource::of_part(const fs::path& folder, const std::string& stem) {
+  const fs::path weights = find_part_weights(folder, stem);
+  if (weights.extension() == ".safetensors") return of_file(weights);
+  TensorSource source;
+  source.where_ = folder.string();
+  source.add_shards(weights);
+  return source;
 }
 
 TensorSource TensorSource::of_tensors(std::string where,
@@ -121,6 +123,12 @@ void TensorSource::add_shards(const fs::path& index) {
                         "is not in the shard that the index names (" + shard.get<std::string>() + ")");
     }
   }
+}
+
+std::vector<fs::path> TensorSource::files() const {
+  std::vector<fs::path> paths;
+  for (const SafetensorsFile& file : files_) paths.push_back(file.path());
+  return paths;
 }
 
 std::vector<std::string> TensorSource::names() const {

@@ -13,13 +13,17 @@
 
 namespace sdtune::model {
 
+// The file of a part by which its weights are found: `stem`.safetensors, or `stem`.safetensors.index.json, which lists
+// shards, or the .fp16 variant of either. Throws WeightError naming what is missing, and how to convert where only
+// pickles are there.
+std::filesystem::path find_part_weights(const std::filesystem::path& folder, const std::string& stem);
+
 class TensorSource {
  public:
   // One safetensors file.
   static TensorSource of_file(const std::filesystem::path& path);
-  // A part of a diffusers folder (unet/, vae/, text_encoder/): `stem`.safetensors, or the shards that
-  // `stem`.safetensors.index.json lists, or the .fp16 variant of either. Shards must be plain file names inside the
-  // folder. Throws WeightError naming what is missing, and how to convert where only pickles are there.
+  // A part of a diffusers folder (unet/, vae/, text_encoder/), see find_part_weights. Shards must be plain file names
+  // inside the folder. Throws WeightError.
   static TensorSource of_part(const std::filesystem::path& folder, const std::string& stem);
   // Tensors under names of the caller's choice, each once: views of a file of another layout. `where` goes into errors.
   static TensorSource of_tensors(std::string where, const std::vector<std::pair<std::string, torch::Tensor>>& tensors);
@@ -31,6 +35,8 @@ class TensorSource {
   void release(const std::string& name) const;
   // The file or folder, for errors.
   const std::string& where() const { return where_; }
+  // The files that hold the tensors: one, or the shards.
+  std::vector<std::filesystem::path> files() const;
 
  private:
   TensorSource() = default;

@@ -5,8 +5,16 @@ Arrays are NumPy's; names are diffusers'. PyTorch's libraries are used, its Pyth
 
 from __future__ import annotations
 
-from . import _native
-from ._native import *  # noqa: F401,F403
-from ._native import __version__
+from . import _spin_limit
+
+_spin_limit.bound_spin()
+
+from . import _native  # noqa: E402
+from ._signatures import add_signatures  # noqa: E402
+
+add_signatures()
+
+from ._native import *  # noqa: E402,F401,F403
+from ._native import __version__ as __version__  # noqa: E402
 
 __all__ = [name for name in vars(_native) if not name.startswith("_")]

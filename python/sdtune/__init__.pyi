@@ -1,4 +1,4 @@
 """DreamBooth fine-tuning of Stable Diffusion, and sampling from it: the names of _native, and its version."""
 
-from ._native import *
+from ._native import *  # noqa: F403
 from ._native import __version__ as __version__

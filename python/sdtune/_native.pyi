@@ -43,7 +43,7 @@ class PeerLostError(Error): ...
 # Random numbers and text
 
 class Generator:
-    """The draws of torch.Generator("cpu")."""
+    """The random numbers of torch.Generator("cpu")."""
     def __init__(self, seed: int = 0) -> None: ...
     def manual_seed(self, seed: int) -> Self: ...
     def initial_seed(self) -> int: ...
@@ -85,7 +85,7 @@ class UNet2DConditionModel:
     def named_parameters(self) -> dict[str, Floats]: ...
 
 class AutoencoderKL:
-    """The picture autoencoder, without the scaling factor."""
+    """The image autoencoder, without the scaling factor."""
     @staticmethod
     def from_pretrained(path: PathText, dtype: str = "float32", device: str = "auto") -> AutoencoderKL: ...
     @staticmethod
@@ -181,7 +181,7 @@ class LCMScheduler(Scheduler):
     @staticmethod
     def from_config(config: dict[str, Any] | None = None, **keywords: Any) -> Scheduler: ...
 
-# Pictures, uint8 [H, W, 3]
+# Images: uint8 [H, W, 3]
 
 def load_image(path: PathText) -> Pixels: ...
 def verify_image(path: PathText) -> tuple[int, int, str]: ...
@@ -195,16 +195,16 @@ def choose_bucket(width: int, height: int, resolution: int, min_bucket_reso: int
 def save_png(path: PathText, image: ArrayLike, texts: dict[str, str] = {}) -> None: ...
 def image_grid(images: Sequence[ArrayLike], columns: int = 0, gap: int = 4, captions: Sequence[str] = []) -> Pixels: ...
 
-# Drawing
+# Generation
 
 class PipelineOutput:
-    """What a pipeline returns: PIL pictures, float32 [B, H, W, 3] in [0, 1], or latents [B, C, h, w]."""
+    """What a pipeline returns: PIL images, float32 [B, H, W, 3] in [0, 1], or latents [B, C, h, w]."""
     @property
     def images(self) -> Any: ...
     def __getitem__(self, index: Literal[0]) -> Any: ...
 
 class SampleEvent:
-    """What on_step of a pipeline is told."""
+    """What on_step of a pipeline gets."""
     @property
     def step(self) -> int: ...
     @property
@@ -215,23 +215,26 @@ class SampleEvent:
     def latents(self) -> Floats: ...
 
 class StableDiffusionPipeline:
-    """Text to picture; from_pretrained gives the class that model_index.json names."""
+    """Text to image; from_pretrained gives the class that model_index.json names."""
     @staticmethod
     def from_pretrained(name: PathText, dtype: object = "float32", device: str = "auto") -> StableDiffusionPipeline: ...
+    @staticmethod
+    def options() -> list[dict[str, Any]]: ...
     def __call__(self, prompt: str | Sequence[str], *, negative_prompt: str | Sequence[str] | None = None,
-                 num_inference_steps: int = 30, timesteps: Sequence[int] | None = None, guidance_scale: float = ...,
-                 num_images_per_prompt: int = 1, height: int | None = None, width: int | None = None,
-                 seed: int | Sequence[int] = 0,
-                 generator: Generator | Sequence[Generator] | None = None, latents: ArrayLike | None = None,
-                 output_type: Literal["pil", "np", "latent"] = "pil", eta: float = 0.0, guidance_rescale: float = 0.0,
-                 original_size: tuple[int, int] | None = None, crops_coords_top_left: tuple[int, int] = (0, 0),
-                 prompt_syntax: Literal["plain", "weighted"] = "plain", clip_skip: int | None = None,
-                 image: object = None, strength: float = 0.8, hires_scale: float = 1.0,
-                 hires_steps: int | None = None, hires_strength: float = 0.7,
-                 on_step: Callable[[SampleEvent], object] | None = None) -> PipelineOutput: ...
+                 prompt_syntax: Literal['weighted', 'plain'] = 'plain', clip_skip: int = 0,
+                 num_images_per_prompt: int = 1, num_inference_steps: int = 30, guidance_scale: float | None = None,
+                 guidance_rescale: float = 0.0, eta: float = 0.0, seed: int | Sequence[int] = 0,
+                 sampler: str | None = None, width: int | None = None, height: int | None = None,
+                 strength: float = 0.8, hires_scale: float = 1.0, hires_steps: int | None = None,
+                 hires_strength: float = 0.7, generator: Generator | Sequence[Generator] | None = None,
+                 latents: ArrayLike | None = None, image: object | None = None,
+                 timesteps: Sequence[int] | None = None, original_size: tuple[int, int] | None = None,
+                 on_step: Callable[[SampleEvent], object] | None = None,
+                 crops_coords_top_left: tuple[int, int] = (0, 0),
+                 output_type: Literal['pil', 'np', 'latent'] = 'pil') -> PipelineOutput: ...
     def encode_prompt(self, prompt: str | Sequence[str], *, negative_prompt: str | Sequence[str] | None = None,
-                      prompt_syntax: Literal["plain", "weighted"] = "plain",
-                      clip_skip: int | None = None) -> tuple[Floats, ...]: ...
+                      prompt_syntax: Literal['weighted', 'plain'] = 'plain',
+                      clip_skip: int = 0) -> tuple[Floats, ...]: ...
     def load_vae(self, path: PathText) -> None: ...
     def load_textual_inversion(self, path: PathText, token: str = "") -> None: ...
     def unload_textual_inversion(self) -> None: ...
@@ -271,13 +274,27 @@ class StableDiffusionXLPipeline(StableDiffusionPipeline):
 # Training
 
 class RunLogs:
-    """metrics.jsonl, TensorBoard events and validation pictures of a run folder, for loops of one's own."""
+    """metrics.jsonl, TensorBoard events and validation images of a run folder, for loops of one's own."""
     def __init__(self, output: PathText, first_step: int = 0, attempt: int = 1) -> None: ...
     def step(self, step: int, loss: float, loss_instance: float, **others: float | None) -> None: ...
     def validation(self, step: int, pictures: Sequence[ArrayLike], prompts: Sequence[str],
                    seeds: Sequence[int]) -> None: ...
     @property
     def warnings(self) -> list[str]: ...
+
+class PreparationEvent:
+    """What a run is about to do, before the base is loaded: the preset and the images to be generated."""
+    @property
+    def preset(self) -> str: ...
+    @property
+    def generation(self) -> list[str]: ...
+
+class GenerationEvent:
+    """Class images that are about to be generated, of all ranks, and the seconds that they will take."""
+    @property
+    def images(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
 
 class StepEvent:
     """One optimizer step that is over; loss_prior, text_encoder_lr and loss_scale are None where there is none."""
@@ -322,9 +339,11 @@ class CheckpointEvent:
     def seconds(self) -> float: ...
 
 class ValidationEvent:
-    """A look at the weights of a step; 0 is the base."""
+    """Validation of the weights of a step; 0 is the base."""
     @property
     def step(self) -> int: ...
+    @property
+    def images(self) -> list[Pixels]: ...
     @property
     def pictures(self) -> list[Pixels]: ...
     @property
@@ -335,7 +354,7 @@ class ValidationEvent:
     def loss(self) -> float | None: ...
 
 class IdentityEvent:
-    """What a look at likeness found."""
+    """Result of an identity evaluation."""
     @property
     def step(self) -> int: ...
     @property
@@ -411,7 +430,9 @@ class TrainResult:
 
 def train(config: TrainConfig, on_step: Callable[[StepEvent], object] | None = None, *,
           on_start: Callable[[RunSummary], object] | None = None,
+          on_preparation: Callable[[PreparationEvent], object] | None = None,
           on_phase: Callable[[str, int, int], object] | None = None,
+          on_generation: Callable[[GenerationEvent], object] | None = None,
           on_checkpoint: Callable[[CheckpointEvent], object] | None = None,
           on_validation: Callable[[ValidationEvent], object] | None = None,
           on_identity: Callable[[IdentityEvent], object] | None = None,
@@ -423,11 +444,119 @@ def plan(config: TrainConfig, *, photos: int | None = None, gpus: PathText | Non
 
 class TrainConfig:
     """The options of a training run, listed by scripts/make_config_stub.py; options() says what each means."""
-    def __init__(self, **options: Any) -> None: ...
+    def __init__(self, *,
+        base: str = ...,
+        output: str = ...,
+        overwrite: bool = ...,
+        method: str = ...,
+        device: str = ...,
+        seed: int = ...,
+        max_train_steps: int | None = ...,
+        num_train_epochs: int | None = ...,
+        train_batch_size: int = ...,
+        gradient_accumulation_steps: int = ...,
+        micro_batch: str = ...,
+        gradient_checkpointing: bool = ...,
+        train_text_encoder: bool = ...,
+        rank: int = ...,
+        lora_alpha: float | None = ...,
+        lora_dropout: float = ...,
+        lora_layers: list[str] = ...,
+        images: str = ...,
+        instance_prompt: str = ...,
+        concepts: list[str] = ...,
+        repeats: int = ...,
+        use_captions: bool = ...,
+        trigger_word: str = ...,
+        caption_dropout_rate: float = ...,
+        on_bad_image: str = ...,
+        resolution: int | None = ...,
+        center_crop: bool = ...,
+        random_flip: bool = ...,
+        image_interpolation_mode: str = ...,
+        crop_style: str | None = ...,
+        face_model: str = ...,
+        cache_latents: bool = ...,
+        cache_dir: str = ...,
+        enable_bucket: bool = ...,
+        min_bucket_reso: int | None = ...,
+        max_bucket_reso: int | None = ...,
+        bucket_reso_steps: int | None = ...,
+        bucket_no_upscale: bool = ...,
+        with_prior_preservation: bool = ...,
+        class_prompt: str = ...,
+        class_data_dir: str = ...,
+        num_class_images: int = ...,
+        sample_batch_size: int = ...,
+        class_num_inference_steps: int = ...,
+        class_guidance_scale: float = ...,
+        prior_loss_weight: float = ...,
+        snr_gamma: float | None = ...,
+        noise_offset: float = ...,
+        input_perturbation: float = ...,
+        rescale_betas_zero_snr: bool = ...,
+        min_timestep: int = ...,
+        max_timestep: int | None = ...,
+        loss_type: str = ...,
+        huber_c: float = ...,
+        huber_schedule: str = ...,
+        masked_loss: bool = ...,
+        unmasked_weight: float = ...,
+        normalize_masked_area_loss: bool = ...,
+        optimizer: str = ...,
+        use_8bit_adam: bool = ...,
+        learning_rate: float = ...,
+        text_encoder_lr: float | None = ...,
+        train_text_encoder_frac: float = ...,
+        scale_lr: bool = ...,
+        lr_scheduler: str = ...,
+        lr_warmup_steps: int = ...,
+        lr_num_cycles: int = ...,
+        lr_power: float = ...,
+        adam_beta1: float = ...,
+        adam_beta2: float = ...,
+        adam_weight_decay: float = ...,
+        adam_epsilon: float = ...,
+        max_grad_norm: float = ...,
+        lion_beta1: float = ...,
+        lion_beta2: float = ...,
+        prodigy_beta3: float | None = ...,
+        prodigy_use_bias_correction: bool = ...,
+        prodigy_safeguard_warmup: bool = ...,
+        use_ema: bool = ...,
+        ema_decay: float = ...,
+        offload_ema: bool = ...,
+        mixed_precision: str = ...,
+        allow_tf32: bool = ...,
+        max_skipped_steps: int = ...,
+        half_precision_gradient_sums: bool = ...,
+        checkpointing_steps: int = ...,
+        checkpoints_total_limit: int | None = ...,
+        resume_from_checkpoint: str = ...,
+        validation_prompt: str = ...,
+        validation_data_dir: str = ...,
+        validation_negative_prompt: str = ...,
+        num_validation_images: int = ...,
+        validation_steps: int = ...,
+        validation_inference_steps: int = ...,
+        validation_guidance_scale: float | None = ...,
+        report_to: str = ...,
+        price_per_hour: float | None = ...,
+        identity_steps: int | None = ...,
+        num_identity_images: int = ...,
+        identity_inference_steps: int = ...,
+        identity_classifier: str = ...,
+        identity_model: str = ...,
+        keep_best: bool = ...,
+        early_stop_patience: int | None = ...,
+        peer_timeout: float = ...,
+        start_timeout: float = ...,
+    ) -> None: ...
     @staticmethod
     def from_yaml(path: PathText, **options: Any) -> TrainConfig: ...
     @staticmethod
     def options() -> list[dict[str, Any]]: ...
+    def preset_values(self) -> dict[str, str]: ...
     def to_dict(self) -> dict[str, Any]: ...
     def to_yaml(self) -> str: ...
     base: str
@@ -459,10 +588,10 @@ class TrainConfig:
     center_crop: bool
     random_flip: bool
     image_interpolation_mode: str
-    cache_latents: bool
-    cache_dir: str
     crop_style: str | None
     face_model: str
+    cache_latents: bool
+    cache_dir: str
     enable_bucket: bool
     min_bucket_reso: int | None
     max_bucket_reso: int | None
@@ -514,6 +643,7 @@ class TrainConfig:
     mixed_precision: str
     allow_tf32: bool
     max_skipped_steps: int
+    half_precision_gradient_sums: bool
     checkpointing_steps: int
     checkpoints_total_limit: int | None
     resume_from_checkpoint: str
@@ -523,13 +653,13 @@ class TrainConfig:
     num_validation_images: int
     validation_steps: int
     validation_inference_steps: int
-    validation_guidance_scale: float
+    validation_guidance_scale: float | None
     report_to: str
     price_per_hour: float | None
     identity_steps: int | None
     num_identity_images: int
     identity_inference_steps: int
-    identity_judge: str
+    identity_classifier: str
     identity_model: str
     keep_best: bool
     early_stop_patience: int | None

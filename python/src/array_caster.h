@@ -3,7 +3,7 @@
 //
 // In: the dtype and shape of the array, always a copy, because a scheduler may keep its inputs and the caller may write
 // into the array while the interpreter lock is released. Out: float32 for floating dtypes, int64 for whole numbers,
-// uint8 and bool as they are, on the CPU; a result nobody else holds is handed over without a copy.
+// uint8 and bool as they are, on the CPU; a result with no other owner is handed over without a copy.
 #pragma once
 
 #include <pybind11/numpy.h>

@@ -7,16 +7,15 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "model/base/error.h"
-#include "python/src/json_convert.h"
+#include "model/options/settings.h"
 #include "python/src/module.h"
+#include "python/src/option_value.h"
 #include "train/config/load_config.h"
-#include "train/config/settings.h"
+#include "train/config/preset.h"
 #include "train/config/train_config.h"
 
 namespace py = pybind11;
@@ -25,20 +24,10 @@ namespace sdtune::python {
 
 namespace {
 
-using train::Setting;
 using train::TrainConfig;
 
 bool is_sequence(const py::handle& value) {
   return py::isinstance<py::list>(value) || py::isinstance<py::tuple>(value);
-}
-
-// A value as a flag would give it. repr of a float is the shortest text that reads back as the same number; a path and
-// a NumPy number give the text that str shows.
-std::string text_of(const py::handle& value) {
-  if (py::isinstance<py::dict>(value)) return json_of(value).dump();
-  if (PyFloat_CheckExact(value.ptr())) return py::repr(value);
-  if (py::hasattr(value, "__fspath__")) return py::str(value.attr("__fspath__")());
-  return py::str(value);
 }
 
 bool is_plain_text(const Field* field) {
@@ -53,12 +42,15 @@ Setting setting_of(const FieldList& fields, const std::string& name, const py::h
   setting.is_null = value.is_none() && !is_plain_text(find_field(fields, name));
   setting.is_list = is_sequence(value);
   if (setting.is_list) {
-    for (const py::handle item : value) setting.items.push_back(text_of(item));
+    for (const py::handle item : value) {
+      setting.items.push_back(option_text(item));
+      setting.has_mappings = setting.has_mappings || py::isinstance<py::dict>(item);
+    }
   } else if (value.is_none()) {
     if (!setting.is_null) setting.items.emplace_back();
   } else {
     if (py::isinstance<py::dict>(value)) throw ConfigError(name, "is a dict (allowed: a plain value or a list)");
-    setting.items.push_back(text_of(value));
+    setting.items.push_back(option_text(value));
   }
   return setting;
 }
@@ -73,61 +65,66 @@ TrainConfig load(const std::filesystem::path& file, const py::kwargs& options) {
   return std::move(loaded.config);
 }
 
-py::object value_of(const Field& field) {
-  return std::visit([](const auto* value) -> py::object { return py::cast(*value); }, field.value);
-}
-
 py::object get_option(TrainConfig& config, const std::string& name) {
   const FieldList fields = config.fields();
   const Field* field = find_field(fields, name);
   if (field == nullptr) throw py::attribute_error("TrainConfig has no option " + name);
-  return value_of(*field);
+  return option_value(*field);
 }
 
 void set_option(TrainConfig& config, const std::string& name, const py::handle& value) {
   const FieldList fields = config.fields();
   std::vector<Problem> problems;
-  train::apply_settings(fields, {setting_of(fields, name, value)}, config.origins, problems);
+  apply_settings(fields, {setting_of(fields, name, value)}, config.origins, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
 }
 
 py::dict to_dict(TrainConfig& config) {
   py::dict options;
-  for (const Field& field : config.fields()) options[py::str(field.info.name)] = value_of(field);
+  for (const Field& field : config.fields()) options[py::str(field.info.name)] = option_value(field);
   return options;
+}
+
+// {"lora_sd15.yaml": "200"}: the values that presets set, as config.yaml has them.
+py::dict preset_values(const std::vector<Preset>& presets, const std::string& option) {
+  py::dict values;
+  for (const Preset& preset : presets) {
+    if (const std::string* value = preset.value_of(option)) values[py::str(preset.file)] = *value;
+  }
+  return values;
 }
 
 // What is known of each option, for tools and for the test of the stubs.
 py::list option_list() {
+  const std::vector<Preset> presets = train::installed_presets();
   TrainConfig defaults;
   py::list options;
   for (const Field& field : defaults.fields()) {
-    py::dict option;
-    option["name"] = field.info.name;
-    option["type"] = field_type(field);
-    option["optional"] = is_optional(field);
-    option["default"] = value_of(field);
-    option["allowed"] = field_range(field);
-    option["unit"] = field.info.unit;
-    option["group"] = field.info.group;
-    option["help"] = field.info.help;
-    option["aliases"] = field.info.aliases;
+    py::dict option = describe_option(field);
+    option["presets"] = preset_values(presets, field.info.name);
     options.append(option);
   }
   return options;
 }
 
+py::dict values_in_use(const TrainConfig& config) {
+  py::dict values;
+  for (const auto& [name, value] : train::values_of_preset(config)) values[py::str(name)] = value;
+  return values;
+}
+
 py::list names_of(TrainConfig& config) {
   py::list names;
-  for (const char* method : {"from_yaml", "options", "to_dict", "to_yaml"}) names.append(method);
+  for (const char* method : {"from_yaml", "options", "preset_values", "to_dict", "to_yaml"}) names.append(method);
   for (const Field& field : config.fields()) names.append(field.info.name);
   return names;
 }
 
 constexpr const char* kClassDoc =
     "The options of a training run, by name: TrainConfig(images=\"me\", max_train_steps=300).\n\n"
-    "Every option has a default, of the base model where it brings some; TrainConfig.options() lists them with type, "
-    "range, unit and meaning. Attributes read and set options. An unknown name (the nearest one is named), a wrong "
+    "Every option has a default; the preset of the base, a YAML file, may set another one. TrainConfig.options() lists "
+    "them with type, range, unit, meaning and the values of the presets; preset_values() gives those that are in use. "
+    "Attributes read and set options. An unknown name (the nearest one is named), a wrong "
     "type "
     "or a value out of range raises ConfigError, whose .problems has all of them.";
 
@@ -138,10 +135,14 @@ void register_config(py::module_& module) {
       .def(py::init([](const py::kwargs& options) { return load({}, options); }))
       .def_static("from_yaml", &load, py::arg("path"),
                   "Reads a YAML file of option names; keywords win over it. Raises ConfigError naming file and line.")
-      .def_static("options", &option_list, "Every option as a dict: name, type, default, allowed, unit, group, help.")
+      .def_static(
+          "options", &option_list,
+          "Every option as a dict: name, type, optional, default, allowed, unit, group, help, aliases, presets.")
       .def("to_dict", &to_dict, "All options with their values.")
+      .def("preset_values", &values_in_use,
+           "The values that the preset of the base set and nothing overrode, by option, as config.yaml has them.")
       .def(
-          "to_yaml", [](TrainConfig& config) { return train::config_to_yaml(config.fields(), config.origins); },
+          "to_yaml", [](TrainConfig& config) { return config_to_yaml(config.fields(), config.origins); },
           "The text of a YAML file that from_yaml reads back, with where each value came from as a comment.")
       .def("__getattr__", &get_option, py::arg("name"))
       .def("__setattr__", &set_option, py::arg("name"), py::arg("value"))
@@ -152,7 +153,7 @@ void register_config(py::module_& module) {
              std::string text;
              for (const Field& field : config.fields()) {
                if (!config.origins.contains(field.info.name)) continue;  // a default
-               text += (text.empty() ? "" : ", ") + field.info.name + "=" + std::string(py::repr(value_of(field)));
+               text += (text.empty() ? "" : ", ") + field.info.name + "=" + std::string(py::repr(option_value(field)));
              }
              return "TrainConfig(" + text + ")";
            })

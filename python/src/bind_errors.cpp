@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/base/error.h"
+#include "model/core/out_of_memory.h"
 #include "python/src/module.h"
 
 namespace py = pybind11;
@@ -48,12 +49,12 @@ void add_types(py::module_& module) {
   py::setattr(types.error, "exit_code", py::int_(1));
   types.config = add_type(module, "ConfigError", "An option, its value or a combination is wrong.", types.error);
   types.weight = add_type(module, "WeightError", "A model folder, weight or tokenizer file is wrong.", types.error);
-  types.data = add_type(module, "DataError", "A picture, caption or picture folder is wrong.", types.error);
+  types.data = add_type(module, "DataError", "An image, caption or image folder is wrong.", types.error);
   types.checkpoint = add_type(module, "CheckpointError", "No valid checkpoint where one was asked for.", types.error);
   types.out_of_memory = add_type(module, "OutOfMemoryError", "Memory of the host or device ran out.", types.error);
   types.storage = add_type(module, "StorageError", "The disk refused a write.", types.error);
   types.non_finite = add_type(module, "NonFiniteError", "Loss or gradients stayed non-finite.", types.error);
-  types.peer_lost = add_type(module, "PeerLostError", "Another rank died or hangs.", types.error);
+  types.peer_lost = add_type(module, "PeerLostError", "Another rank died or does not respond.", types.error);
 }
 
 PyObject* type_of(const Error& error) {
@@ -76,14 +77,11 @@ void raise(PyObject* type, const std::vector<Problem>& problems, ExitCode code, 
 }
 
 void raise_out_of_memory(const std::string& cause) {
-  const Problem problem{"memory", cause, "lower micro_batch or resolution, or set gradient_checkpointing"};
+  const Problem problem{
+      "memory", cause,
+      "train: a smaller micro_batch or resolution, or gradient_checkpointing; pipeline: fewer or smaller "
+      "images"};
   raise(types.out_of_memory, {problem}, ExitCode::kOutOfMemory, problem.line());
-}
-
-// LibTorch reports a full host as a plain c10::Error.
-bool is_out_of_memory(const c10::Error& error) {
-  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-         error.msg().find("not enough memory") != std::string::npos;
 }
 
 void translate(std::exception_ptr thrown) {
@@ -92,7 +90,7 @@ void translate(std::exception_ptr thrown) {
   } catch (const Error& error) {
     raise(type_of(error), error.problems(), error.code(), error.what());
   } catch (const c10::Error& error) {
-    if (is_out_of_memory(error)) {
+    if (model::is_out_of_memory(error)) {
       raise_out_of_memory(error.msg());
     } else {  // a broken call contract: a shape, a device, an order of calls
       PyErr_SetString(PyExc_RuntimeError, error.what_without_backtrace());

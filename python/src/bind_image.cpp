@@ -1,4 +1,4 @@
-// sdtune.load_image, resize_image, crop_image, save_png, image_grid: pictures as uint8 arrays [H, W, 3].
+// sdtune.load_image, resize_image, crop_image, save_png, image_grid: images as uint8 arrays [H, W, 3].
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "model/base/error.h"
-#include "model/base/file_system.h"
+#include "model/files/file_system.h"
 #include "model/image/bucket.h"
 #include "model/image/crop.h"
 #include "model/image/grid.h"
@@ -46,7 +46,7 @@ Image to_image(const Pixels& array) {
   return image;
 }
 
-py::array_t<std::uint8_t> load(const std::filesystem::path& path) {
+py::array_t<std::uint8_t> load_image(const std::filesystem::path& path) {
   Image image;
   {
     const py::gil_scoped_release unlocked;
@@ -90,7 +90,7 @@ py::array_t<std::uint8_t> crop(const Pixels& array, std::int64_t resolution, con
 }
 
 py::tuple bucket(std::int64_t width, std::int64_t height, const model::BucketRule& rule) {
-  const model::PictureSize size = model::choose_bucket(width, height, rule);
+  const model::ImageSize size = model::choose_bucket(width, height, rule);
   return py::make_tuple(size.width, size.height);
 }
 
@@ -104,29 +104,29 @@ void save(const std::filesystem::path& path, const Pixels& array, const std::map
 
 py::array_t<std::uint8_t> grid(const std::vector<Pixels>& arrays, std::int64_t columns, std::int64_t gap,
                                std::vector<std::string> captions) {
-  std::vector<Image> pictures;
-  for (const Pixels& array : arrays) pictures.push_back(to_image(array));
-  return to_array(model::make_grid(pictures, {columns, gap, std::move(captions)}));
+  std::vector<Image> images;
+  for (const Pixels& array : arrays) images.push_back(to_image(array));
+  return to_array(model::make_grid(images, {columns, gap, std::move(captions)}));
 }
 
 }  // namespace
 
 void register_image(py::module_& module) {
-  module.def("load_image", &load, py::arg("path"),
+  module.def("load_image", &load_image, py::arg("path"),
              "Reads a JPEG, PNG, WebP or (where libheif is) HEIC file as uint8 [H, W, 3], sRGB, turned as its EXIF "
              "orientation asks, alpha laid on "
              "white.\n\nRaises DataError naming the file and the cause: truncated, damaged, animated, another format, "
              "more than 200 megapixels.");
   module.def(
       "verify_image", &verify, py::arg("path"),
-      "(width, height, format) of a picture as it is to be seen, in px, after reading all of its data; raises what "
+      "(width, height, format) of an image as it is to be seen, in px, after reading all of its data; raises what "
       "load_image would raise.");
   module.def(
       "resize_image", &resize, py::arg("image"), py::arg("width"), py::arg("height"), py::arg("resample") = "lanczos",
       py::arg("box") = py::none(),
       "Resizes uint8 [H, W, 3] to [height, width, 3] (px) as Pillow's Image.resize does: antialiased 'bilinear', "
-      "'bicubic' or 'lanczos'.\n\nbox = (left, top, right, bottom) in px takes a part of the picture. Raises "
-      "ConfigError for an unknown filter, DataError for a box beyond the picture.");
+      "'bicubic' or 'lanczos'.\n\nbox = (left, top, right, bottom) in px takes a part of the image. Raises "
+      "ConfigError for an unknown filter, DataError for a box beyond the image.");
   module.def("crop_image", &crop, py::arg("image"), py::arg("resolution"), py::arg("resample") = "lanczos",
              "The square [resolution, resolution, 3] that training takes from uint8 [H, W, 3]: shorter side resized to "
              "resolution (px), then the centre cropped.");
@@ -145,12 +145,11 @@ void register_image(py::module_& module) {
       "would be shown largest. Raises ConfigError where the limits allow none.");
   module.def("save_png", &save, py::arg("path"), py::arg("image"), py::arg("texts") = py::dict(),
              "Writes uint8 [H, W, 3] as PNG, whole or not at all, with text entries (key to value).\n\nRaises "
-             "StorageError (as Error) when the disk refuses, DataError for an empty picture or a bad key.");
-  module.def(
-      "image_grid", &grid, py::arg("images"), py::arg("columns") = 0, py::arg("gap") = 4,
-      py::arg("captions") = std::vector<std::string>(),
-      "Lays uint8 [H, W, 3] pictures side by side, row by row, on white; columns 0 is as square as possible, gap "
-      "in px, captions none or one a picture.");
+             "StorageError (as Error) when the disk refuses, DataError for an empty image or a bad key.");
+  module.def("image_grid", &grid, py::arg("images"), py::arg("columns") = 0, py::arg("gap") = 4,
+             py::arg("captions") = std::vector<std::string>(),
+             "Lays uint8 [H, W, 3] images side by side, row by row, on white; columns 0 is as square as possible, gap "
+             "in px, captions none or one an image.");
 }
 
 }  // namespace sdtune::python

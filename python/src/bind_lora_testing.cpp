@@ -26,7 +26,7 @@ model::AddedConditions conditions_of(const std::optional<Keywords>& added) {
   return {added->at("text_embeds"), added->at("time_ids")};
 }
 
-// The branches that hang on the UNet, ready for a gradient.
+// The branches attached to the UNet, ready for a gradient.
 std::vector<model::LoraLayer> layers_with_branches(const model::ModelBundle& bundle) {
   std::vector<model::LoraLayer> layers;
   for (const model::LoraLayer& entry : model::lora_layers(bundle)) {

@@ -104,7 +104,7 @@ void add_unet(py::module_& module) {
 
 void add_vae(py::module_& module) {
   py::class_<AutoencoderKLImpl, std::shared_ptr<AutoencoderKLImpl>> type(
-      module, "AutoencoderKL", "The picture autoencoder, with diffusers' names; no scaling factor is applied.");
+      module, "AutoencoderKL", "The image autoencoder, with diffusers' names; no scaling factor is applied.");
   type.def_static(
           "from_pretrained",
           [](const Path& path, const std::string& dtype, const std::string& device) {

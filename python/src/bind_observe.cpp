@@ -1,4 +1,4 @@
-// sdtune.RunLogs: metrics.jsonl, TensorBoard's event file and validation pictures, for those who write a loop of their
+// sdtune.RunLogs: metrics.jsonl, TensorBoard's event file and validation images, for those who write a loop of their
 // own.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "model/base/error.h"
-#include "model/base/file_system.h"
+#include "model/files/file_system.h"
 #include "train/observe/event_file.h"
 #include "train/observe/metrics_log.h"
 #include "train/observe/preview.h"
@@ -57,15 +57,15 @@ class RunLogs {
     for (train::Observer* observer : observers()) observer->on_step(event);
   }
 
-  void validation(std::int64_t step, const std::vector<Pixels>& pictures, std::vector<std::string> prompts,
+  void validation(std::int64_t step, const std::vector<Pixels>& images, std::vector<std::string> prompts,
                   std::vector<std::uint64_t> seeds) {
-    if (prompts.size() != pictures.size() || seeds.size() != pictures.size()) {
-      throw DataError("validation", "one prompt and one seed a picture");
+    if (prompts.size() != images.size() || seeds.size() != images.size()) {
+      throw DataError("validation", "one prompt and one seed an image");
     }
     train::ValidationEvent event{step, {}, std::move(prompts), std::move(seeds)};
-    for (const Pixels& array : pictures) {
-      if (array.ndim() != 3 || array.shape(2) != 3) throw DataError("validation", "pictures are uint8 [H, W, 3]");
-      event.pictures.push_back(Image{array.shape(1), array.shape(0), {array.data(), array.data() + array.size()}});
+    for (const Pixels& array : images) {
+      if (array.ndim() != 3 || array.shape(2) != 3) throw DataError("validation", "images are uint8 [H, W, 3]");
+      event.images.push_back(Image{array.shape(1), array.shape(0), {array.data(), array.data() + array.size()}});
     }
     for (train::Observer* observer : observers()) observer->on_validation(event);
   }
@@ -98,7 +98,7 @@ void register_observe(py::module_& module) {
            "Logs one optimizer step, counted from 1. Keywords: epoch, loss_prior, lr, text_encoder_lr, grad_norm, "
            "loss_scale, images_per_s, time (s since 1970), max_memory_bytes.")
       .def("validation", &RunLogs::validation, py::arg("step"), py::arg("pictures"), py::arg("prompts"),
-           py::arg("seeds"), "Logs pictures, uint8 [H, W, 3], drawn with the weights of `step`.")
+           py::arg("seeds"), "Logs images, uint8 [H, W, 3], generated with the weights of `step`.")
       .def_property_readonly("warnings", &RunLogs::warnings, "What could not be written, a line each.");
 }
 

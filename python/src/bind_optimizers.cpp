@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/base/field.h"
+#include "model/options/field.h"
 #include "python/src/array_caster.h"
 #include "python/src/module.h"
 #include "train/optim/optimizer.h"

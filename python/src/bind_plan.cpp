@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "model/base/share_folder.h"
+#include "model/files/install_paths.h"
 #include "python/src/json_convert.h"
 #include "python/src/module.h"
 #include "train/plan/plan_json.h"
@@ -29,7 +29,7 @@ constexpr const char* kPlanDoc =
     "What training as `config` says would take, as the dict that `sdtune plan --json` prints (docs/plan.md): bytes of "
     "memory by phase and part, floating-point operations, steps, and hours and price on the GPUs of a table. Reads the "
     "base's configs and the photos' folder, no weights. photos: how many, where their folder is not here yet; gpus: a "
-    "YAML file instead of configs/gpus.yaml; savings: also reckon what less memory would do with. Raises ConfigError, "
+    "YAML file instead of configs/gpus.yaml; savings: also estimate memory-saving options. Raises ConfigError, "
     "WeightError, DataError.";
 
 }  // namespace

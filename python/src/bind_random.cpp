@@ -77,7 +77,7 @@ void register_random(py::module_& module) {
           [](at::Generator& self, const py::args& shape) {
             return at::randn(shape.cast<std::vector<std::int64_t>>(), self, torch::kFloat32);
           },
-          "The next standard normal draws, a float32 array of the given shape: generator.randn(2, 4).");
+          "The next standard normal random numbers, a float32 array of the given shape: generator.randn(2, 4).");
   register_testing_random(module);
 }
 

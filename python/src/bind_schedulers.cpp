@@ -112,7 +112,7 @@ void add_scheduler(py::module_& module, const char* doc) {
       "not supported.");
 }
 
-void add_base(py::module_& module) {
+void add_scheduler(py::module_& module) {
   py::class_<Scheduler>(module, "Scheduler", "From noise to a sample in a few calls of a model; see diffusers.")
       .def_property_readonly(
           "config", [](const Scheduler& self) { return object_of(self.config()); }, "Every key with its value, a dict.")
@@ -130,11 +130,11 @@ void add_base(py::module_& module) {
                              "The standard deviation of the noise that a run starts from.")
       .def("scale_model_input", &Scheduler::scale_model_input, py::arg("sample"), py::arg("timestep"),
            py::call_guard<ComputeScope>(), "[B, ...] -> [B, ...]: what the model is given for this sample.")
-      .def(
-          "step", &step, py::arg("model_output"), py::arg("timestep"), py::arg("sample"),
-          py::arg("generator") = std::nullopt, py::arg("noise") = std::nullopt, py::arg("eta") = 0.0,
-          "[B, ...] -> [B, ...]: the sample at the next timestep. Draws come from `generator` (one for the batch, or a "
-          "list with one for each sample) or are `noise`. `eta` is DDIM's.")
+      .def("step", &step, py::arg("model_output"), py::arg("timestep"), py::arg("sample"),
+           py::arg("generator") = std::nullopt, py::arg("noise") = std::nullopt, py::arg("eta") = 0.0,
+           "[B, ...] -> [B, ...]: the sample at the next timestep. Random numbers come from `generator` (one for the "
+           "batch, or a "
+           "list with one for each sample) or are `noise`. `eta` is DDIM's.")
       .def("add_noise", &Scheduler::add_noise, py::arg("original_samples"), py::arg("noise"), py::arg("timesteps"),
            py::call_guard<ComputeScope>(), "[B, ...] with noise [B, ...] added at timesteps [B].")
       .def("__repr__", [](const Scheduler& self) { return self.class_name() + " " + self.config().dump(); });
@@ -143,7 +143,7 @@ void add_base(py::module_& module) {
 }  // namespace
 
 void register_schedulers(py::module_& module) {
-  add_base(module);
+  add_scheduler(module);
   add_scheduler<model::DdpmScheduler>(module, "Ancestral sampling (Ho et al. 2020).");
   add_scheduler<model::DdimScheduler>(module, "Denoising diffusion implicit models (Song et al. 2021).");
   add_scheduler<model::PndmScheduler>(module, "Pseudo numerical methods: PLMS and PRK (Liu et al. 2022).");

@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "model/base/byte_pair_learner.h"
-#include "model/base/clip_tokenizer.h"
-#include "model/base/file_system.h"
+#include "model/files/file_system.h"
+#include "model/tokenizer/byte_pair_learner.h"
+#include "model/tokenizer/clip_tokenizer.h"
 #include "python/src/array_caster.h"
 #include "python/src/module.h"
 

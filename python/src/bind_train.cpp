@@ -1,4 +1,4 @@
-// sdtune.train and sdtune.check, and what their callbacks are told.
+// sdtune.train and sdtune.check, and what their callbacks get.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
@@ -14,7 +14,8 @@
 #include "python/src/module.h"
 #include "python/src/python_observer.h"
 #include "train/observe/observer.h"
-#include "train/run/preflight.h"
+#include "train/portrait/evaluate/classifier_reader_source.h"
+#include "train/preflight/preflight.h"
 #include "train/run/train.h"
 
 namespace py = pybind11;
@@ -31,18 +32,46 @@ struct RunResult {
   py::list metrics;  // a dict an optimizer step of this attempt
 };
 
+using Callbacks = PythonObserver::Callbacks;
+
+// The callbacks of train, in the order of its signature: on_step comes first and by place too.
+struct CallbackKeyword {
+  const char* name;
+  const char* type;  // as an annotation
+  py::object Callbacks::*member;
+};
+constexpr CallbackKeyword kCallbacks[] = {
+    {"on_step", "Callable[[StepEvent], object]", &Callbacks::on_step},
+    {"on_start", "Callable[[RunSummary], object]", &Callbacks::on_start},
+    {"on_preparation", "Callable[[PreparationEvent], object]", &Callbacks::on_preparation},
+    {"on_phase", "Callable[[str, int, int], object]", &Callbacks::on_phase},
+    {"on_generation", "Callable[[GenerationEvent], object]", &Callbacks::on_generation},
+    {"on_checkpoint", "Callable[[CheckpointEvent], object]", &Callbacks::on_checkpoint},
+    {"on_validation", "Callable[[ValidationEvent], object]", &Callbacks::on_validation},
+    {"on_identity", "Callable[[IdentityEvent], object]", &Callbacks::on_identity},
+    {"on_warning", "Callable[[Problem], object]", &Callbacks::on_warning},
+    {"on_end", "Callable[[int, Path], object]", &Callbacks::on_end}};
+
+// What sdtune/_signatures.py makes the signature of train from.
+py::list callback_list() {
+  py::list options;
+  for (const CallbackKeyword& keyword : kCallbacks) {
+    py::dict option;
+    option["name"] = keyword.name;
+    option["type"] = keyword.type;
+    option["optional"] = true;
+    option["default"] = py::none();
+    options.append(option);
+  }
+  return options;
+}
+
 RunResult run_training(const TrainConfig& given, const py::object& on_step, const py::kwargs& keywords) {
-  PythonObserver::Callbacks callbacks;
-  callbacks.on_step = on_step;
-  KeywordReader reader(keywords, {"on_step"});
-  callbacks.on_start = reader.take_object("on_start");
-  callbacks.on_phase = reader.take_object("on_phase");
-  callbacks.on_checkpoint = reader.take_object("on_checkpoint");
-  callbacks.on_validation = reader.take_object("on_validation");
-  callbacks.on_identity = reader.take_object("on_identity");
-  callbacks.on_warning = reader.take_object("on_warning");
-  callbacks.on_end = reader.take_object("on_end");
+  Callbacks callbacks;
+  KeywordReader reader(keywords);
+  for (const CallbackKeyword& keyword : kCallbacks) callbacks.*keyword.member = reader.take_object(keyword.name);
   reader.finish();
+  callbacks.on_step = on_step;  // pybind11 takes it out of the keywords
 
   const TrainConfig config = given;  // another thread may change the caller's while the lock is released
   StopFlag stop;
@@ -52,7 +81,7 @@ RunResult run_training(const TrainConfig& given, const py::object& on_step, cons
   {
     const py::gil_scoped_release unlocked;
     try {
-      result.run = train::train(config, {&observer}, stop);
+      result.run = train::train(config, {&observer}, evaluate::classifier_reader_source(), stop);
     } catch (const Error&) {
       if (!observer.failed()) throw;
     }
@@ -67,6 +96,16 @@ py::object path_or_none(const std::filesystem::path& path) {
   return path.empty() ? py::object(py::none()) : py::cast(path);
 }
 
+void add_preparation_events(py::module_& module) {
+  py::class_<PreparationEvent>(module, "PreparationEvent", "What a run is about to do, before the base is loaded.")
+      .def_readonly("preset", &PreparationEvent::preset, "File and values of the preset; empty without one.")
+      .def_readonly("generation", &PreparationEvent::generation, "A line for each kind of images to be generated.");
+  py::class_<GenerationEvent>(module, "GenerationEvent",
+                              "Class images that are about to be generated; the time is measured on two steps.")
+      .def_readonly("images", &GenerationEvent::images, "Of all ranks.")
+      .def_readonly("seconds", &GenerationEvent::seconds, "Of all of them.");
+}
+
 void add_events(py::module_& module) {
   py::class_<StepEvent>(module, "StepEvent", "One optimizer step that is over.")
       .def_readonly("step", &StepEvent::step, "Optimizer steps done, from 1.")
@@ -74,7 +113,7 @@ void add_events(py::module_& module) {
       .def_readonly("epoch", &StepEvent::epoch, "Passes over the photos so far.")
       .def_readonly("loss", &StepEvent::loss, "loss_instance + prior_loss_weight x loss_prior")
       .def_readonly("loss_instance", &StepEvent::loss_instance, "Mean over the photos of the effective batch.")
-      .def_readonly("loss_prior", &StepEvent::loss_prior, "Mean over the class pictures; None without them.")
+      .def_readonly("loss_prior", &StepEvent::loss_prior, "Mean over the class images; None without them.")
       .def_readonly("lr", &StepEvent::lr, "Learning rate of the UNet in this step.")
       .def_readonly("text_encoder_lr", &StepEvent::text_encoder_lr, "None while the text encoder is frozen.")
       .def_readonly("grad_norm", &StepEvent::grad_norm, "Over all trained parameters, before clipping.")
@@ -89,18 +128,20 @@ void add_events(py::module_& module) {
       .def_readonly("step", &CheckpointEvent::step)
       .def_readonly("path", &CheckpointEvent::path, "Its folder.")
       .def_readonly("seconds", &CheckpointEvent::seconds, "Spent writing.");
-  py::class_<ValidationEvent>(module, "ValidationEvent", "A look at the weights of a step; 0 is the base.")
+  py::class_<ValidationEvent>(module, "ValidationEvent", "Validation of the weights of a step; 0 is the base.")
       .def_readonly("step", &ValidationEvent::step)
-      .def_property_readonly("pictures", &pictures_of, "uint8 arrays [H, W, 3].")
-      .def_readonly("prompts", &ValidationEvent::prompts, "A text a picture.")
-      .def_readonly("seeds", &ValidationEvent::seeds, "A seed a picture.")
+      .def_property_readonly("images", &images_of, "uint8 arrays [H, W, 3].")
+      .def_property_readonly("pictures", &images_of, "The same as images, under its older name.")
+      .def_readonly("prompts", &ValidationEvent::prompts, "One text per image.")
+      .def_readonly("seeds", &ValidationEvent::seeds, "One seed per image.")
       .def_readonly("loss", &ValidationEvent::loss, "Mean over the held-out photos; None without validation_data_dir.");
-  py::class_<IdentityEvent>(module, "IdentityEvent", "What a look at likeness found; docs/likeness.md has the figures.")
+  py::class_<IdentityEvent>(module, "IdentityEvent",
+                            "Result of an identity evaluation; docs/likeness.md has the figures.")
       .def_readonly("step", &IdentityEvent::step, "0 is the base.")
       .def_readonly("identity", &IdentityEvent::identity, "0 like other people, 1 like another of the photos.")
-      .def_readonly("accepted", &IdentityEvent::accepted, "Share of pictures taken for the subject.")
+      .def_readonly("accepted", &IdentityEvent::accepted, "Share of images accepted as the subject.")
       .def_readonly("prompt_fidelity", &IdentityEvent::prompt_fidelity, "Share of what was asked that is shown.")
-      .def_readonly("leak", &IdentityEvent::leak, "Share of class pictures taken for the subject.")
+      .def_readonly("leak", &IdentityEvent::leak, "Share of class images accepted as the subject.")
       .def_readonly("score", &IdentityEvent::score, "What steps are compared by.")
       .def_readonly("is_best", &IdentityEvent::is_best, "Best so far.");
 }
@@ -112,7 +153,7 @@ void add_summary(py::module_& module) {
       .def_readonly("pipeline_class", &RunSummary::pipeline_class)
       .def_readonly("method", &RunSummary::method)
       .def_readonly("components", &RunSummary::components, "What is trained.")
-      .def_readonly("trained_parameters", &RunSummary::trained_parameters)
+      .def_readonly("trained_parameters", &RunSummary::trainable_parameters)
       .def_readonly("total_parameters", &RunSummary::total_parameters)
       .def_readonly("device", &RunSummary::device)
       .def_readonly("dtype", &RunSummary::dtype, "Of the computation.")
@@ -143,32 +184,35 @@ void add_result(py::module_& module) {
           "step", [](const RunResult& self) { return self.run.step; }, "Optimizer steps done.")
       .def_property_readonly(
           "model_step", [](const RunResult& self) { return self.run.model_step; },
-          "The step whose weights model_path holds: the last one, or the best look's.")
+          "The step whose weights model_path holds: the last one, or the one of the best identity evaluation.")
       .def_readonly("metrics", &RunResult::metrics, "A dict for each optimizer step of this attempt.");
 }
 
 constexpr const char* kTrainDoc =
     "Trains as `config` says and returns a TrainResult (model_path, output, checkpoint, step, metrics).\n\n"
-    "Callbacks, all optional: on_start(RunSummary), on_phase(name, done, total), on_step(StepEvent), "
-    "on_checkpoint(CheckpointEvent), on_validation(ValidationEvent), on_identity(IdentityEvent), on_warning(Problem), "
-    "on_end(step, model_path). "
-    "They run on the calling thread, between steps; an exception in one saves a checkpoint, stops the run and is "
-    "raised "
+    "Callbacks, all optional: on_preparation(PreparationEvent), on_start(RunSummary), on_phase(name, done, total), "
+    "on_generation(GenerationEvent), on_step(StepEvent), on_checkpoint(CheckpointEvent), "
+    "on_validation(ValidationEvent), on_identity(IdentityEvent), on_warning(Problem), on_end(step, model_path). They "
+    "run on the calling thread, between steps; an exception in one saves a checkpoint, stops the run and is raised "
     "here. Ctrl-C saves a checkpoint, then raises KeyboardInterrupt; train again with resume_from_checkpoint='latest' "
-    "to "
-    "go on. Other threads run meanwhile. Raises ConfigError, WeightError, DataError (all faults at once, nothing "
+    "to resume. Other threads run meanwhile. Raises ConfigError, WeightError, DataError (all faults at once, nothing "
     "written), CheckpointError, StorageError, OutOfMemoryError, NonFiniteError, PeerLostError.";
 
 }  // namespace
 
 void register_train(py::module_& module) {
+  add_preparation_events(module);
   add_events(module);
   add_summary(module);
   add_result(module);
+  module.def("_train_callbacks", &callback_list);
   module.def("train", &run_training, py::arg("config"), py::arg("on_step") = py::none(), kTrainDoc);
   module.def(
-      "check", [](const TrainConfig& config) { return find_problems(TrainConfig(config)); }, py::arg("config"),
-      py::call_guard<py::gil_scoped_release>(),
+      "check",
+      [](const TrainConfig& config) {
+        return find_problems(TrainConfig(config), evaluate::classifier_reader_source());
+      },
+      py::arg("config"), py::call_guard<py::gil_scoped_release>(),
       "Every fault that train would find before it starts, as a list of Problem; empty when it would start.");
 }
 

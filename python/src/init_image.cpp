@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/base/error.h"
+#include "model/core/image_tensor.h"
 #include "python/src/array_caster.h"
 
 namespace py = pybind11;
@@ -16,15 +17,15 @@ namespace sdtune::python {
 namespace {
 
 constexpr const char* kAllowed =
-    "allowed: a PIL picture, a list of them, an array [H, W, 3] or [B, H, W, 3] in [0, 1], or latents [B, C, h, w]";
+    "allowed: a PIL image, a list of them, an array [H, W, 3] or [B, H, W, 3] in [0, 1], or latents [B, C, h, w]";
 
 bool is_pil(const py::handle& object) {
   return py::hasattr(object, "convert") && py::hasattr(object, "resize") && py::hasattr(object, "size");
 }
 
 // [H, W, 3], 0..255
-torch::Tensor pixels_of(const py::object& picture, std::int64_t factor, std::int64_t height, std::int64_t width) {
-  py::object rgb = picture.attr("convert")("RGB");
+torch::Tensor pixels_of(const py::object& image, std::int64_t factor, std::int64_t height, std::int64_t width) {
+  py::object rgb = image.attr("convert")("RGB");
   const auto own = rgb.attr("size").cast<std::pair<std::int64_t, std::int64_t>>();  // width, height
   const std::pair<std::int64_t, std::int64_t> wanted{width > 0 ? width : own.first - own.first % factor,
                                                      height > 0 ? height : own.second - own.second % factor};
@@ -39,14 +40,14 @@ torch::Tensor pixels_of(const py::object& picture, std::int64_t factor, std::int
 
 torch::Tensor pixels_of_all(const py::object& image, std::int64_t factor, std::int64_t height, std::int64_t width) {
   if (is_pil(image)) return pixels_of(image, factor, height, width).unsqueeze(0);
-  std::vector<torch::Tensor> pictures;
+  std::vector<torch::Tensor> images;
   for (const py::handle& one : image) {
-    pictures.push_back(pixels_of(py::reinterpret_borrow<py::object>(one), factor, height, width));
-    if (pictures.back().sizes() != pictures.front().sizes()) {
-      throw ConfigError("image", "the pictures differ in size", "give height and width to bring them to one");
+    images.push_back(pixels_of(py::reinterpret_borrow<py::object>(one), factor, height, width));
+    if (images.back().sizes() != images.front().sizes()) {
+      throw ConfigError("image", "the images differ in size", "give height and width to bring them to one");
     }
   }
-  return torch::stack(pictures);
+  return torch::stack(images);
 }
 
 bool is_list_of_pil(const py::object& image) {
@@ -71,7 +72,8 @@ torch::Tensor read_init_image(const py::object& image, const model::ModelBundle&
   }
   if (pixels.size(3) != channels) return pixels;
   const bool is_bytes = pixels.scalar_type() == torch::kUInt8;
-  const torch::Tensor unit = is_bytes ? pixels.to(torch::kFloat32) / 255 : pixels.to(torch::kFloat32);
+  if (is_bytes) return model::normalized_pixels(pixels);
+  const torch::Tensor unit = pixels.to(torch::kFloat32);
   if (unit.min().item<float>() < 0 || unit.max().item<float>() > 1) {
     throw ConfigError("image", "has values outside 0..1 (" + std::string(kAllowed) + ")");
   }

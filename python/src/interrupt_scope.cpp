@@ -10,14 +10,14 @@ namespace {
 
 // What the handler may touch: lock-free atomics alone.
 std::atomic<std::atomic<bool>*> current_flag{nullptr};
-std::atomic<train::StopFlag*> current_stop{nullptr};
+std::atomic<StopFlag*> current_stop{nullptr};
 std::atomic<int> received{0};
 static_assert(std::atomic<std::atomic<bool>*>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 void on_signal(int signal) {
   received.store(signal);
   if (std::atomic<bool>* flag = current_flag.load()) flag->store(true);
-  if (train::StopFlag* stop = current_stop.load()) stop->request(signal);
+  if (StopFlag* stop = current_stop.load()) stop->request(signal);
 }
 
 bool on_main_thread() {
@@ -25,7 +25,7 @@ bool on_main_thread() {
   return threading.attr("current_thread")().is(threading.attr("main_thread")());
 }
 
-// Takes `signal` over and returns the old handler, unless the signal is ignored or `only_default` and somebody's own.
+// Takes `signal` over and returns the old handler, unless the signal is ignored or `only_default` and not the default.
 std::optional<struct sigaction> take_over(int signal, bool only_default) {
   struct sigaction old = {};
   sigaction(signal, nullptr, &old);
@@ -48,7 +48,7 @@ InterruptScope::InterruptScope(std::atomic<bool>& flag) {
   install();
 }
 
-InterruptScope::InterruptScope(train::StopFlag& stop) {
+InterruptScope::InterruptScope(StopFlag& stop) {
   if (!on_main_thread() || current_flag.load() != nullptr || current_stop.load() != nullptr) return;
   current_stop.store(&stop);
   install();

@@ -12,13 +12,13 @@
 
 namespace sdtune::python {
 
-// While it lives, SIGINT sets `flag` or asks `stop`, and SIGTERM does so too where Python has not been told otherwise.
-// Only on Python's main thread, and one at a time; elsewhere it does nothing, as Python delivers signals there alone.
-// A signal that is ignored stays ignored. Made and destroyed under the interpreter lock.
+// While it lives, SIGINT sets `flag` or asks `stop`, and SIGTERM does so too unless Python code has set a handler of
+// its own. Only on Python's main thread, and one at a time; elsewhere it does nothing, as Python delivers signals there
+// alone. A signal that is ignored stays ignored. Made and destroyed under the interpreter lock.
 class InterruptScope {
  public:
   explicit InterruptScope(std::atomic<bool>& flag);
-  explicit InterruptScope(train::StopFlag& stop);
+  explicit InterruptScope(StopFlag& stop);
   ~InterruptScope();
   InterruptScope(const InterruptScope&) = delete;
   InterruptScope& operator=(const InterruptScope&) = delete;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "model/base/error.h"
-#include "model/base/field.h"
+#include "model/options/field.h"
 
 namespace sdtune::python {
 
@@ -41,7 +41,7 @@ class KeywordReader {
     return keywords_.contains(name) ? pybind11::object(keywords_[name]) : pybind11::none();
   }
 
-  // Throws ConfigError for every keyword that nobody took.
+  // Throws ConfigError for every keyword that was not taken.
   void finish() const {
     std::vector<Problem> problems;
     for (const auto& [key, value] : keywords_) {

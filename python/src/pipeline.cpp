@@ -4,21 +4,22 @@
 
 #include <atomic>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "model/base/error.h"
-#include "model/base/file_system.h"
 #include "model/core/device.h"
+#include "model/core/image_tensor.h"
+#include "model/files/file_system.h"
 #include "model/pipeline/text_conditions.h"
 #include "model/pipeline/text_to_image.h"
 #include "python/src/array_caster.h"
+#include "python/src/call_keywords.h"
 #include "python/src/compute_scope.h"
 #include "python/src/interrupt_scope.h"
 #include "python/src/keyword_reader.h"
 #include "python/src/module.h"
-#include "python/src/sample_keywords.h"
 
 namespace py = pybind11;
 
@@ -26,7 +27,7 @@ namespace sdtune::python {
 
 namespace {
 
-// Before the work, so that a picture is not drawn for nothing.
+// Before the work, so that no image is generated in vain.
 void check_output_type(const std::string& type) {
   if (type != "pil" && type != "np" && type != "latent") {
     throw ConfigError("output_type", "got " + type + " (allowed: pil, np, latent)");
@@ -41,13 +42,11 @@ void check_output_type(const std::string& type) {
   }
 }
 
-// [B, H, W, 3] in [0, 1] -> PIL pictures, rounded as diffusers rounds.
-py::list pil_pictures(const torch::Tensor& pictures) {
+// [B, 3, H, W] in [0, 1] -> PIL images.
+py::list pil_images(const torch::Tensor& images) {
   const py::object from_array = py::module_::import("PIL.Image").attr("fromarray");
   py::list list;
-  for (const torch::Tensor& picture : pictures.mul(255).round().to(torch::kUInt8).unbind()) {
-    list.append(from_array(array_of(picture)));
-  }
+  for (const torch::Tensor& image : model::pixels_to_bytes(images).unbind()) list.append(from_array(array_of(image)));
   return list;
 }
 
@@ -72,49 +71,53 @@ Pipeline::Pipeline(model::ModelBundle bundle)
 
 void Pipeline::set_scheduler(const py::object& scheduler) {
   unwrap_scheduler(scheduler);
+  const UseScope use(use_);
   scheduler_ = scheduler;
 }
 
-py::object Pipeline::draw(const py::object& prompt, const py::kwargs& given) {
+py::object Pipeline::generate(const py::object& prompt, const py::kwargs& given) {
+  const UseScope use(use_);
   KeywordReader keywords(given, {"prompt"});
-  model::SampleRequest request = read_sample_request(prompt, keywords, bundle_);
+  const model::GenerateOptions options = read_call_options(keywords);
   const auto type = keywords.take<std::string>("output_type", "pil", "pil, np, latent");
   const py::object callback = keywords.take_object("on_step");
+  std::unique_ptr<model::Scheduler> sampler;
+  if (options.sampler) sampler = generator_.make_scheduler(options);
+  model::Scheduler& scheduler = sampler ? *sampler : unwrap_scheduler(scheduler_);
+  model::SampleRequest request = generator_.make_request(options, scheduler);
+  request.prompts = read_prompts(prompt, options.num_images);
+  read_objects(keywords, options, bundle_, request);
   keywords.finish();
   check_output_type(type);
 
-  request.on_step = step_callback(callback);
   std::atomic<bool> stop{false};
-  request.stop = &stop;
+  const model::SampleCallbacks callbacks{step_callback(callback), &stop};
   InterruptScope interrupt(stop);
-  const py::object kept = scheduler_;  // alive, should a callback set another one
-  model::Scheduler& scheduler = unwrap_scheduler(kept);
   torch::Tensor result;
   {
     const ComputeScope scope;
-    const std::lock_guard<std::mutex> alone(busy_);
-    result = model::draw_latents(bundle_, scheduler, request);
-    if (result.defined() && type != "latent") {
-      result = model::decode_latents(bundle_, result).permute({0, 2, 3, 1}).contiguous();
-    }
+    result = model::generate_latents(bundle_, scheduler, request, callbacks);
+    if (result.defined() && type != "latent") result = model::decode_latents(bundle_, result);
   }
   interrupt.finish();
-  if (type == "pil") return py::cast(PipelineOutput{pil_pictures(result)});
+  if (!result.defined()) return py::cast(PipelineOutput{py::none()});  // a handler of the program's own took Ctrl-C
+  if (type == "pil") return py::cast(PipelineOutput{pil_images(result)});
+  if (type == "np") result = result.permute({0, 2, 3, 1}).contiguous();
   return py::cast(PipelineOutput{array_of(std::move(result))});
 }
 
 py::tuple Pipeline::encode(const py::object& prompt, const py::kwargs& given) {
+  const UseScope use(use_);
   KeywordReader keywords(given, {"prompt"});
-  const std::vector<std::string> prompts = texts_of(prompt);
+  const std::vector<std::string> prompts = read_prompts(prompt);
   if (prompts.empty()) throw ConfigError("prompt", "is an empty list (allowed: a text or a list of them)");
-  const std::optional<std::string> negative = read_negative_prompt(keywords);
-  const model::PromptRules rules = read_prompt_rules(keywords);
+  const model::GenerateOptions options = read_text_options(keywords);
   keywords.finish();
+  const model::PromptRules rules = model::prompt_rules(options);
   model::GuidedTexts texts;
   {
     const ComputeScope scope;
-    const std::lock_guard<std::mutex> alone(busy_);
-    texts = model::encode_texts(bundle_, prompts, negative, rules, true);
+    texts = model::encode_texts(bundle_, prompts, options.negative_prompt, rules, true);
   }
   const auto [context, pooled] = texts.conditional;
   const auto [other_context, other_pooled] = texts.unconditional;
@@ -123,12 +126,21 @@ py::tuple Pipeline::encode(const py::object& prompt, const py::kwargs& given) {
 }
 
 void Pipeline::save(const std::filesystem::path& folder, const py::object& dtype) {
+  const UseScope use(use_);
   const torch::Dtype file_dtype = dtype.is_none() ? bundle_.dtype() : dtype_of(dtype);
   const model::Scheduler& scheduler = unwrap_scheduler(scheduler_);
   bundle_.scheduler_class = scheduler.class_name();
   bundle_.scheduler_config = scheduler.config();
   const ComputeScope scope;
   model::save_bundle(real_file_system(), bundle_, folder, file_dtype);
+}
+
+void Pipeline::move_to(const py::object& device, const py::object& dtype) {
+  const UseScope use(use_);
+  const torch::Dtype new_dtype = dtype.is_none() ? bundle_.dtype() : dtype_of(dtype);
+  const torch::Device new_device = device.is_none() ? bundle_.device() : model::parse_device(py::str(device), "device");
+  const ComputeScope scope;
+  bundle_.to(new_dtype, new_device);
 }
 
 }  // namespace sdtune::python

@@ -5,15 +5,17 @@
 
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "model/generate/image_generator.h"
 #include "model/lora/lora_weights.h"
 #include "model/pipeline/bundle.h"
+#include "python/src/use_scope.h"
 
 namespace sdtune::python {
 
+// Every method but the plain getters takes the pipeline for itself (UseScope).
 class Pipeline {
  public:
   explicit Pipeline(model::ModelBundle bundle);
@@ -23,12 +25,20 @@ class Pipeline {
   pybind11::object scheduler() const { return scheduler_; }
   void set_scheduler(const pybind11::object& scheduler);  // TypeError for anything but a scheduler
 
-  // The keywords of diffusers' pipelines -> out.images.
-  pybind11::object draw(const pybind11::object& prompt, const pybind11::kwargs& keywords);
-  // What the UNet is told of the texts: (prompt, negative), for SDXL (prompt, negative, pooled, negative pooled), as
+  // The keywords of call_options() -> out.images.
+  pybind11::object generate(const pybind11::object& prompt, const pybind11::kwargs& keywords);
+  // What conditions the UNet on the texts: (prompt, negative), for SDXL (prompt, negative, pooled, negative pooled), as
   // diffusers' encode_prompt.
   pybind11::tuple encode(const pybind11::object& prompt, const pybind11::kwargs& keywords);
   void save(const std::filesystem::path& folder, const pybind11::object& dtype);
+  void move_to(const pybind11::object& device, const pybind11::object& dtype);
+  void load_vae(const std::filesystem::path& path);
+  void set_vae_tiling(bool tiling);
+  void set_vae_slicing(bool slicing);
+
+  // Textual inversions.
+  void load_textual_inversion(const std::filesystem::path& path, const std::string& token);
+  void unload_textual_inversions();
 
   // LoRAs; a file again replaces itself.
   void load_lora(const std::filesystem::path& path, double scale);
@@ -38,9 +48,10 @@ class Pipeline {
 
  private:
   model::ModelBundle bundle_;
+  model::ImageGenerator generator_{bundle_};
   pybind11::object scheduler_;
   std::vector<model::FusedBranch> fused_;
-  std::mutex busy_;  // a scheduler keeps the state of one run
+  PipelineUse use_;
 };
 
 // A subclass, so that Python's type says which kind it is.
@@ -53,7 +64,7 @@ struct PipelineOutput {
   pybind11::object images;
 };
 
-// What on_step of a call is told.
+// What on_step of a call gets.
 struct SampleEvent {
   std::int64_t step = 0;   // 1..total
   std::int64_t total = 0;  // calls of the UNet

@@ -24,10 +24,11 @@ void check_callable(const char* name, const py::object& callback) {
 
 }  // namespace
 
-PythonObserver::PythonObserver(Callbacks callbacks, train::StopFlag& stop)
-    : callbacks_(std::move(callbacks)), stop_(stop) {
+PythonObserver::PythonObserver(Callbacks callbacks, StopFlag& stop) : callbacks_(std::move(callbacks)), stop_(stop) {
+  check_callable("on_preparation", callbacks_.on_preparation);
   check_callable("on_start", callbacks_.on_start);
   check_callable("on_phase", callbacks_.on_phase);
+  check_callable("on_generation", callbacks_.on_generation);
   check_callable("on_step", callbacks_.on_step);
   check_callable("on_checkpoint", callbacks_.on_checkpoint);
   check_callable("on_validation", callbacks_.on_validation);
@@ -46,6 +47,14 @@ void PythonObserver::call(const py::object& callback, const Arguments&... argume
     error_.emplace(error);
     stop_.request(SIGINT);
   }
+}
+
+void PythonObserver::on_preparation(const train::PreparationEvent& event) {
+  call(callbacks_.on_preparation, event);
+}
+
+void PythonObserver::on_generation(const train::GenerationEvent& event) {
+  call(callbacks_.on_generation, event);
 }
 
 void PythonObserver::on_start(const train::RunSummary& summary) {
@@ -110,11 +119,11 @@ py::dict dict_of(const train::StepEvent& event) {
   return dict;
 }
 
-py::list pictures_of(const train::ValidationEvent& event) {
+py::list images_of(const train::ValidationEvent& event) {
   py::list list;
-  for (const Image& picture : event.pictures) {
-    py::array_t<std::uint8_t> array({picture.height, picture.width, std::int64_t{3}});
-    std::copy(picture.rgb.begin(), picture.rgb.end(), array.mutable_data());
+  for (const Image& image : event.images) {
+    py::array_t<std::uint8_t> array({image.height, image.width, std::int64_t{3}});
+    std::copy(image.rgb.begin(), image.rgb.end(), array.mutable_data());
     list.append(array);
   }
   return list;

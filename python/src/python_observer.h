@@ -18,13 +18,16 @@ class PythonObserver : public train::Observer {
  public:
   // None, or something to call.
   struct Callbacks {
-    pybind11::object on_start, on_phase, on_step, on_checkpoint, on_validation, on_identity, on_warning, on_end;
+    pybind11::object on_preparation, on_start, on_phase, on_generation, on_step, on_checkpoint, on_validation,
+        on_identity, on_warning, on_end;
   };
 
-  PythonObserver(Callbacks callbacks, train::StopFlag& stop);
+  PythonObserver(Callbacks callbacks, StopFlag& stop);
 
+  void on_preparation(const train::PreparationEvent& event) override;
   void on_start(const train::RunSummary& summary) override;
   void on_phase(const std::string& name, std::int64_t done, std::int64_t total) override;
+  void on_generation(const train::GenerationEvent& event) override;
   void on_step(const train::StepEvent& event) override;
   void on_checkpoint(const train::CheckpointEvent& event) override;
   void on_validation(const train::ValidationEvent& event) override;
@@ -44,7 +47,7 @@ class PythonObserver : public train::Observer {
   void call(const pybind11::object& callback, const Arguments&... arguments);
 
   Callbacks callbacks_;
-  train::StopFlag& stop_;
+  StopFlag& stop_;
   std::optional<pybind11::error_already_set> error_;
   std::vector<train::StepEvent> steps_;
 };
@@ -52,6 +55,6 @@ class PythonObserver : public train::Observer {
 // The keys of metrics.jsonl, and the rest of the event.
 pybind11::dict dict_of(const train::StepEvent& event);
 // uint8 [H, W, 3] each.
-pybind11::list pictures_of(const train::ValidationEvent& event);
+pybind11::list images_of(const train::ValidationEvent& event);
 
 }  // namespace sdtune::python

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The other side of the training benchmark: a plain PyTorch loop over diffusers' UNet, as train_dreambooth.py does it.
 
-Latents and text states are given, as from a cache, so that both sides do the same work: noise, timesteps, forward, loss,
-backward, clipping at 1, AdamW with float32 state. The fused AdamW is used, the fastest that PyTorch has on a CPU.
+Latents and prompt embeddings are given, as from a cache, so that both sides do the same work: noise, timesteps, forward,
+loss, backward, clipping at 1, AdamW with float32 state. The fused AdamW is used, the fastest that PyTorch has on a CPU.
 """
 
 from __future__ import annotations

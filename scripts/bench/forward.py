@@ -33,7 +33,7 @@ def timed(call: Callable[[], object], steps: int) -> float:
 
 
 def make_inputs(model: BenchModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sample, timestep and text states."""
+    """Sample, timestep and prompt embeddings."""
     generator = np.random.default_rng(0)
     return (generator.standard_normal((model.batch, 4, model.latent_size, model.latent_size), dtype=np.float32),
             np.full((model.batch,), 500, dtype=np.int64),

@@ -29,12 +29,12 @@ class BenchModel:
 
     @property
     def text_width(self) -> int:
-        """Width of the text states the UNet attends to."""
+        """Width of the prompt embeddings that the UNet attends to."""
         return int(self.unet["cross_attention_dim"])
 
     @property
     def resolution(self) -> int:
-        """Pixels of a picture's side."""
+        """Pixels of an image's side."""
         return self.latent_size * 2 ** (len(self.vae_blocks) - 1)
 
 
@@ -90,7 +90,7 @@ def write_pipeline(model: BenchModel, folder: Path) -> Path:
 
 
 def write_photos(model: BenchModel, folder: Path) -> Path:
-    """Four pictures of noise at the model's resolution."""
+    """Four images of noise at the model's resolution."""
     target = folder / f"{model.name}-photos"
     target.mkdir(exist_ok=True)
     generator = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""A whole picture of the embedded base, ours and diffusers', in one process on the same LibTorch."""
+"""A whole image of the bundled base, ours and diffusers', in one process on the same LibTorch."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def sdtune_call() -> Callable[[], object]:
     return lambda: pipeline(PROMPT, num_inference_steps=STEPS, guidance_scale=GUIDANCE, seed=1, output_type="np").images
 
 
-def measure_picture(rounds: int, calls: int) -> dict[str, object]:
-    """Rounds of ours, theirs, ours, theirs, each of as many pictures, one after the other."""
+def measure_image(rounds: int, calls: int) -> dict[str, object]:
+    """Rounds of ours, theirs, ours, theirs, each of as many images, one after the other."""
     candidates = {}
     for candidate in CANDIDATES:
         call = diffusers_call(candidate)

@@ -52,7 +52,7 @@ def run_theirs(model: BenchModel, base: Path, output: Path, dtype: str, layout: 
 
 
 def measure_training(model: BenchModel, folder: Path, rounds: int) -> dict[str, object]:
-    """Same work on both sides: cached latents and text states, AdamW, clipping at 1, float32 optimizer state."""
+    """Same work on both sides: cached latents and prompt embeddings, AdamW, clipping at 1, float32 optimizer state."""
     base, photos = write_pipeline(model, folder), write_photos(model, folder)
     candidates = {(dtype, layout): run_theirs(model, base, folder / "theirs", dtype, layout)[0]
                   for dtype, layout in CANDIDATES if model.name != "sd15" or dtype == "float32" or has_amx()}

@@ -22,13 +22,13 @@ def write_inputs(folder: Path, path: Path) -> None:
     """One batch of two for every network of the folder, the same for both sides."""
     unet, vae = UNet2DConditionModel.load_config(folder / "unet"), AutoencoderKL.load_config(folder / "vae")
     draw = torch.Generator().manual_seed(0)
-    side, picture = unet["sample_size"], vae["sample_size"]
+    side, image = unet["sample_size"], vae["sample_size"]
     save_file({
         "sample": torch.randn(2, unet["in_channels"], side, side, generator=draw),
         "timestep": torch.tensor([3, 700]),
         "context": torch.randn(2, 77, unet["cross_attention_dim"], generator=draw),
         "ids": torch.randint(0, 49_405, (2, 77), generator=draw),
-        "image": torch.rand(2, 3, picture, picture, generator=draw) * 2 - 1,
+        "image": torch.rand(2, 3, image, image, generator=draw) * 2 - 1,
     }, path)
 
 
@@ -82,7 +82,7 @@ def diffusers_training(folder: Path, device: str, dtype: str, batch: int, steps:
 
 
 def diffusers_sampling(folder: Path, device: str, dtype: str, steps: int) -> float:
-    """Seconds of one picture's latents with guidance 7.5, the faster of two runs after one to warm up."""
+    """Seconds of one image's latents with guidance 7.5, the faster of two runs after one to warm up."""
     pipe = StableDiffusionPipeline.from_pretrained(folder, torch_dtype=getattr(torch, dtype),
                                                    safety_checker=None).to(device)
     pipe.set_progress_bar_config(disable=True)

@@ -98,7 +98,7 @@ def measure_training(probe: Probe, folder: Path, batch: int, dtype: str) -> dict
 
 
 def measure_sampling(probe: Probe, folder: Path, dtype: str, steps: int) -> dict[str, object]:
-    """One picture's latents, the fastest of two runs each."""
+    """One image's latents, the fastest of two runs each."""
     ours = min(probe.run("sample", folder, dtype, str(steps))["seconds"][1:])
     theirs = diffusers_sampling(folder, probe.device, dtype, steps)
     return {"steps": steps, "dtype": dtype, "sdtune_s": ours, "diffusers_s": theirs, "ratio": theirs / ours,
@@ -112,7 +112,7 @@ def check_kernels(binaries: Path) -> dict[str, object]:
 
 
 def attempt(results: dict[str, object], name: str, part: object, *arguments: object) -> None:
-    """Runs one part; a fault is written down and the others go on."""
+    """Runs one part; a fault is recorded and the others still run."""
     try:
         results[name] = part(*arguments)
     except Exception as error:  # noqa: BLE001

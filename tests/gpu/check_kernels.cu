@@ -158,8 +158,8 @@ GroupNormReference group_norm_reference(const std::vector<float>& x, const std::
   const std::int64_t width = s.channels / s.groups, count = width * s.spatial;
   for (std::int64_t group = 0; group < s.batch * s.groups; ++group) {
     const auto at = [&](std::int64_t i) {
-      const std::int64_t picture = group / s.groups, channel = group % s.groups * width + i / s.spatial;
-      return s.channels_last ? (picture * s.spatial + i % s.spatial) * s.channels + channel : group * count + i;
+      const std::int64_t image = group / s.groups, channel = group % s.groups * width + i / s.spatial;
+      return s.channels_last ? (image * s.spatial + i % s.spatial) * s.channels + channel : group * count + i;
     };
     double mean = 0, variance = 0, sum = 0, product = 0;
     for (std::int64_t i = 0; i < count; ++i) mean += x[at(i)] / static_cast<double>(count);

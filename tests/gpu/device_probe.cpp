@@ -1,5 +1,5 @@
 // What scripts/gpu_check.sh runs on a device: the networks on given inputs, timed training steps and timed sampling,
-// for a Python script that does the same with diffusers. Needs no picture library.
+// for a Python script that does the same with diffusers. Needs no image library.
 //
 //   device_probe parity FOLDER DEVICE DTYPE INPUTS.safetensors OUTPUTS.safetensors
 //   device_probe train  FOLDER DEVICE DTYPE BATCH STEPS
@@ -155,7 +155,7 @@ void run_sampling(Probe& probe, std::int64_t steps) {
   for (int round = 0; round < 3; ++round) {  // the first one warms up
     const auto scheduler = model::make_sampler(probe.bundle);
     const auto start = std::chrono::steady_clock::now();
-    model::draw_latents(probe.bundle, *scheduler, request);
+    model::generate_latents(probe.bundle, *scheduler, request);
     finish_device(probe.device);
     seconds.push_back(seconds_since(start));
   }

@@ -2,7 +2,7 @@
 
 Neither package takes part in what is compared: LMSDiscreteScheduler integrates cubic polynomials with scipy, which a
 Gauss-Legendre rule does exactly, and DPMSolverSDEScheduler takes its noise from torchsde, for which the tests inject
-the same draws as on our side (see BrownianPath)."""
+the same random draws as on our side (see BrownianPath)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small ONNX networks for the tests of faces: nobody's licence, no download, and outputs that are known beforehand."""
+"""Small ONNX networks for the tests of faces: no foreign licence, no download, and outputs that are known beforehand."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
-SIDE = 256  # px of the pictures that the detector is made for
-# A face in such a picture: left, top, width, height; eyes, nose and corners of the mouth, the picture's left first. px.
+SIDE = 256  # px of the images that the detector is made for
+# A face in such an image: left, top, width, height; eyes, nose and corners of the mouth, the image's left first. px.
 BOX = (70.0, 60.0, 110.0, 120.0)
 LANDMARKS = [(98.0, 108.0), (150.0, 102.0), (128.0, 134.0), (108.0, 158.0), (152.0, 153.0)]
 VARIANCES = (0.1, 0.2)
 
 
-def smooth_picture(seed: int, side: int = SIDE) -> np.ndarray:
+def smooth_image(seed: int, side: int = SIDE) -> np.ndarray:
     """[side, side, 3] uint8 without edges, so that another way to interpolate changes hardly anything."""
     small = np.random.default_rng(seed).integers(0, 256, (12, 12, 3), np.uint8)
     return np.asarray(Image.fromarray(small).resize((side, side), Image.Resampling.BICUBIC))
@@ -50,7 +50,7 @@ def recognizer(path: Path, normalises_itself: bool = False, shape: tuple = (1, 3
 
 
 def priors() -> np.ndarray:
-    """[N, 4] centre and size of YuNet's prior boxes in a picture of SIDE x SIDE px, as shares of it (Yu et al., 2021)."""
+    """[N, 4] centre and size of YuNet's prior boxes in an image of SIDE x SIDE px, as shares of it (Yu et al., 2021)."""
     boxes = []
     for step, sizes in ((8, (10, 16, 24)), (16, (32, 48)), (32, (64, 96)), (64, (128, 192, 256))):
         for row in range(SIDE // step):
@@ -61,7 +61,7 @@ def priors() -> np.ndarray:
 
 
 def detector(path: Path, box: tuple[float, ...] = BOX, landmarks: list[tuple[float, float]] = LANDMARKS) -> Path:
-    """A "YuNet" that sees one face in every picture: box (left, top, width, height) and five landmarks, px."""
+    """A "YuNet" that sees one face in every image: box (left, top, width, height) and five landmarks, px."""
     known = priors()
     middle = np.array([box[0] + box[2] / 2, box[1] + box[3] / 2]) / SIDE
     chosen = int(np.argmin(np.abs(known[:, :2] - middle).sum(1) + np.abs(known[:, 2:] - box[2] / SIDE).sum(1)))

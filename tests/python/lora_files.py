@@ -32,7 +32,7 @@ def text_encoders(pipe: StableDiffusionPipeline) -> dict[str, torch.nn.Module]:
 
 
 def add_adapters(pipe: StableDiffusionPipeline, rank: int, alpha: float, layers: list[str]) -> None:
-    """PEFT adapters on UNet and text encoders with random matrices, so that they change every picture."""
+    """PEFT adapters on UNet and text encoders with random matrices, so that they change every image."""
     torch.manual_seed(0)
     pipe.unet.add_adapter(LoraConfig(r=rank, lora_alpha=alpha, target_modules=layers))
     for encoder in text_encoders(pipe).values():

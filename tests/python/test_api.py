@@ -5,6 +5,7 @@ The oracle is diffusers itself, run on the same folder in the same process.
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import signal
 import subprocess
@@ -63,7 +64,7 @@ def drawn(pipe: object, seed: int | list[int], **options: object) -> np.ndarray:
 @pytest.mark.parametrize("options", [
     {}, {"negative_prompt": "blurry, dark"}, {"num_images_per_prompt": 2}, {"height": 48, "width": 24},
     {"guidance_scale": 1.0}], ids=lambda options: ",".join(options) or "plain")
-def test_pictures_are_those_of_diffusers(pair: tuple, options: dict) -> None:
+def test_images_are_those_of_diffusers(pair: tuple, options: dict) -> None:
     ours, theirs = pair
     reference = drawn(theirs, 7, **options)
     assert drawn(ours, 7, **options).shape == reference.shape
@@ -71,7 +72,7 @@ def test_pictures_are_those_of_diffusers(pair: tuple, options: dict) -> None:
     assert relative_error(drawn(ours, 8, **options), reference) > 1e-3, "another seed must not pass"
 
 
-def test_pil_pictures_are_those_of_diffusers(pair: tuple) -> None:
+def test_pil_images_are_those_of_diffusers(pair: tuple) -> None:
     ours, theirs = pair
     picture, reference = (np.asarray(drawn(pipe, 3, output_type="pil")[0], float) for pipe in pair)
     assert picture.shape == reference.shape and np.abs(picture - reference).max() <= 1
@@ -111,7 +112,7 @@ def test_a_written_folder_is_the_same_model_to_diffusers(pair: tuple, tmp_path: 
     assert relative_error(drawn(copy, 5), drawn(theirs, 5)) < 1e-6
 
 
-def test_another_scheduler_gives_diffusers_picture_and_not_the_first_one(tiny_sd1: Path) -> None:
+def test_another_scheduler_gives_diffusers_image_and_not_the_first_one(tiny_sd1: Path) -> None:
     from diffusers import DPMSolverMultistepScheduler
     ours, theirs = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1), reference_pipeline(tiny_sd1)
     before = drawn(ours, 1)
@@ -123,7 +124,7 @@ def test_another_scheduler_gives_diffusers_picture_and_not_the_first_one(tiny_sd
         ours.scheduler = "DDIMScheduler"
 
 
-def test_seeds_generators_and_latents_are_three_ways_to_one_picture(tiny_sd1: Path) -> None:
+def test_seeds_generators_and_latents_are_three_ways_to_one_image(tiny_sd1: Path) -> None:
     pipe = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
     reference = drawn(pipe, 11)
     assert (drawn(pipe, 0, generator=sdtune.Generator(11)) == reference).all()
@@ -145,6 +146,104 @@ def test_on_step_sees_each_step_and_its_exception_ends_the_call(tiny_sd1: Path) 
     with pytest.raises(LookupError, match="enough at 1"):
         drawn(pipe, 0, on_step=stop)
     assert (drawn(pipe, 0, output_type="latent") == latents).all(), "the pipeline is as good as before"
+
+
+def own_calls(tiny: Path, tmp_path: Path) -> dict[str, Callable[[sdtune.StableDiffusionPipeline], object]]:
+    """What takes a pipeline for itself: calls it or changes it."""
+    return {"call": lambda pipe: drawn(pipe, 1), "encode_prompt": lambda pipe: pipe.encode_prompt("a cat"),
+            "to": lambda pipe: pipe.to("cpu"), "save_pretrained": lambda pipe: pipe.save_pretrained(tmp_path / "copy"),
+            "load_vae": lambda pipe: pipe.load_vae(tiny), "unload_lora_weights": lambda pipe: pipe.unload_lora_weights(),
+            "unload_textual_inversion": lambda pipe: pipe.unload_textual_inversion(),
+            "enable_vae_tiling": lambda pipe: pipe.enable_vae_tiling(),
+            "scheduler": lambda pipe: setattr(pipe, "scheduler", sdtune.DDIMScheduler())}
+
+
+OWN_CALLS = ["call", "enable_vae_tiling", "encode_prompt", "load_vae", "save_pretrained", "scheduler", "to",
+             "unload_lora_weights", "unload_textual_inversion"]
+
+
+@pytest.mark.parametrize("name", OWN_CALLS)
+def test_a_callback_that_uses_its_own_pipeline_is_refused(tiny_sd1: Path, tmp_path: Path, name: str) -> None:
+    """In a child, since a deadlock would hold this process."""
+    program = textwrap.dedent(f"""
+        import sys
+        from pathlib import Path
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        import sdtune, test_api
+        pipe = sdtune.StableDiffusionPipeline.from_pretrained({str(tiny_sd1)!r})
+        use = test_api.own_calls(Path({str(tiny_sd1)!r}), Path({str(tmp_path)!r}))[{name!r}]
+        try:
+            pipe("a cat", num_inference_steps=2, output_type="np", on_step=lambda event: use(pipe))
+        except RuntimeError as error:
+            print("refused:", error)
+        use(pipe)
+        print(pipe("a cat", num_inference_steps=2, output_type="np").images.shape)
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "refused: the pipeline is in use" in done.stdout and "(1, 32, 32, 3)" in done.stdout
+
+
+@pytest.mark.parametrize("name", OWN_CALLS)
+def test_another_thread_waits_for_the_call(tiny_sd1: Path, tmp_path: Path, name: str) -> None:
+    pipe = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    use = own_calls(tiny_sd1, tmp_path)[name]
+    quiet = drawn(pipe, 3)
+    started = threading.Event()
+    steps: list[int] = []
+
+    def on_step(event: sdtune.SampleEvent) -> None:
+        steps.append(event.step)
+        started.set()
+        time.sleep(0.02)
+
+    pictures: list[np.ndarray] = []
+    thread = threading.Thread(target=lambda: pictures.append(drawn(pipe, 3, on_step=on_step)))
+    thread.start()
+    assert started.wait(60)
+    use(pipe)
+    seen = len(steps)
+    thread.join()
+    assert seen == len(steps) == 5, "it came between two steps"  # PNDM calls the UNet once more
+    assert (pictures[0] == quiet).all()
+
+
+def test_a_full_memory_is_an_error_of_its_own(tiny_sd1: Path) -> None:
+    program = textwrap.dedent(f"""
+        import resource, sdtune
+        pipe = sdtune.StableDiffusionPipeline.from_pretrained({str(tiny_sd1)!r})
+        pipe("a cat", num_inference_steps=1, output_type="np")
+        with open("/proc/self/statm") as file:
+            used = int(file.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + 2**28, used + 2**28))
+        try:
+            pipe("a cat", width=4096, height=4096, num_inference_steps=1, output_type="np")
+        except sdtune.OutOfMemoryError as error:
+            print(error.exit_code, error)
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0 and done.stdout.startswith("4 memory: "), done.stdout + done.stderr
+
+
+def test_guidance_is_diffusers_default_of_the_class(tiny_folder: Folders) -> None:
+    for family, scale in (("sd1", 7.5), ("sdxl", 5.0)):
+        pipe = sdtune.StableDiffusionPipeline.from_pretrained(tiny_folder(family))
+        theirs = inspect.signature(type(reference_pipeline(tiny_folder(family))).__call__).parameters
+        assert theirs["guidance_scale"].default == scale
+        own = drawn(pipe, 1, guidance_scale=None)
+        assert (own == drawn(pipe, 1, guidance_scale=scale)).all()
+        assert (own != drawn(pipe, 1, guidance_scale=scale + 1)).any()
+
+
+def test_a_call_takes_the_names_of_samplers(tiny_sd1: Path) -> None:
+    pipe = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    own = drawn(pipe, 1)
+    named = drawn(pipe, 1, sampler="dpm++2m_karras")
+    assert (drawn(pipe, 1) == own).all() and type(pipe.scheduler) is sdtune.PNDMScheduler
+    pipe.scheduler = sdtune.DPMSolverMultistepScheduler.from_config(pipe.scheduler.config, use_karras_sigmas=True)
+    assert relative_error(named, drawn(pipe, 1)) < 1e-6
+    with pytest.raises(sdtune.ConfigError, match="sampler"):
+        drawn(pipe, 1, sampler="dpm")
 
 
 @pytest.mark.parametrize("options, words", [
@@ -254,7 +353,7 @@ def test_ctrl_c_ends_a_call_after_its_step(tiny_sd1: Path) -> None:
     assert child.returncode == 0 and "interrupted (1, 32, 32, 3)" in lines and "900" not in lines
 
 
-def test_signals_of_a_timer_leave_a_drawing_as_it_is(tiny_sd1: Path) -> None:
+def test_signals_of_a_timer_leave_a_generation_as_it_is(tiny_sd1: Path) -> None:
     """A profiler sends such: the frames of their handlers must not land where a product of matrices keeps its data."""
     program = textwrap.dedent(f"""
         import signal, sdtune

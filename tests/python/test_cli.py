@@ -1,4 +1,4 @@
-"""The command line as users and scripts see it: help, errors, exit codes, pictures and JSON."""
+"""The command line as users and scripts see it: help, errors, exit codes, images and JSON."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def test_reference_is_current() -> None:
     assert run(["reference"]).stdout == (ROOT / "docs" / "reference.md").read_text(), "run scripts/make_reference.py"
 
 
-def test_sample_draws_what_its_seed_says(tiny_sd1: Path, tmp_path: Path) -> None:
-    """Picture i uses seed + i: drawn alone it is the same picture, and the file says how it was drawn."""
+def test_sample_generates_what_its_seed_says(tiny_sd1: Path, tmp_path: Path) -> None:
+    """Image i uses seed + i: generated alone it is the same, and the file says how it was made."""
     words = ["sample", "--model", str(tiny_sd1), "--prompt", "A photo of sks, person!", "--steps", "3", "--seed", "5"]
     both = run([*words, "--num-images", "2", "--output", "both"], cwd=tmp_path)
     assert both.returncode == 0, both.stderr
@@ -92,7 +92,7 @@ def test_sample_draws_what_its_seed_says(tiny_sd1: Path, tmp_path: Path) -> None
 
 
 def test_sample_equals_diffusers(tiny_sd1: Path, tmp_path: Path) -> None:
-    """The program's picture is diffusers', to one step of 255; another seed's is not."""
+    """The program's image is diffusers', to one step of 255; another seed's is not."""
     import torch
     from diffusers import DPMSolverMultistepScheduler, StableDiffusionPipeline
     done = run(["sample", "--model", str(tiny_sd1), "--prompt", "a cat", "--negative-prompt", "dog", "--steps", "6",
@@ -109,13 +109,13 @@ def test_sample_equals_diffusers(tiny_sd1: Path, tmp_path: Path) -> None:
 
 
 def test_sample_never_overwrites(tiny_sd1: Path, tmp_path: Path) -> None:
-    """The same picture again gets another name."""
+    """The same image again gets another name."""
     words = ["sample", "--model", str(tiny_sd1), "--prompt", "a", "--steps", "1", "--output", "."]
     assert [run(words, cwd=tmp_path).stdout for _ in range(2)] == ["./a_0.png\n", "./a_0-2.png\n"]
 
 
 def test_sample_shows_photos_another_model_and_this_one_in_a_grid(tiny_sd1: Path, tmp_path: Path) -> None:
-    """Rows: photos, the other model's images of each prompt, this model's; a column a prompt. Small pictures are enlarged
+    """Rows: photos, the other model's images of each prompt, this model's; a column a prompt. Small images are enlarged
     by a whole number."""
     (tmp_path / "photos").mkdir()
     Image.new("RGB", (50, 100), (255, 0, 0)).save(tmp_path / "photos" / "a.png")
@@ -201,7 +201,7 @@ def test_inspect_model(tiny_folder, family: str) -> None:
 
 
 def test_inspect_other_things(tiny_sd1: Path, tmp_path: Path) -> None:
-    """A weight file, a part, a LoRA, a picture folder, and what is none of them."""
+    """A weight file, a part, a LoRA, an image folder, and what is none of them."""
     import torch
     from safetensors.torch import save_file
     weights = tiny_sd1 / "unet" / "diffusion_pytorch_model.safetensors"
@@ -232,12 +232,12 @@ def test_closed_and_full_stdout(tiny_sd1: Path) -> None:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signal_stops_sampling(tiny_sd1: Path, tmp_path: Path, number: signal.Signals, code: int) -> None:
-    """The first signal ends it at the next step, with the code that names the signal; pictures drawn so far stay."""
+    """The first signal ends it at the next step, with the code that names the signal; images generated so far stay."""
     words = [str(SDTUNE), "sample", "--model", str(tiny_sd1), "--prompt", "a", "--num-images", "100000", "--output", "."]
     program = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                env={**os.environ, "OMP_NUM_THREADS": "1"})
     assert program.stdout is not None
-    first = program.stdout.readline().strip()  # it is drawing
+    first = program.stdout.readline().strip()  # it is generating
     program.send_signal(number)
     assert program.wait(60) == code
     Image.open(tmp_path / first).load()

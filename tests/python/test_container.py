@@ -66,7 +66,7 @@ def test_its_size_is_told_and_no_surprise(built: str) -> None:
     assert float(size[1]) < MOST_GIGABYTES
 
 
-def test_it_trains_and_draws_with_the_embedded_base_and_no_network(built: str) -> None:
+def test_it_trains_and_generates_with_the_bundled_base_and_no_network(built: str) -> None:
     said = script("test.sh", TAG)
     assert re.search(r"^test: ok, as user 10001 and without a network$", said, re.MULTILINE)
 

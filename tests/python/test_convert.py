@@ -99,7 +99,7 @@ def test_export_is_read_by_diffusers(family: str, models: Callable, tmp_path: Pa
     pipe, folder = models(family)
     file = tmp_path / "model.safetensors"
     said = convert(folder, file)
-    assert "checked  read again" in said
+    assert "checked  read back" in said
     assert_same(weights_of(read_by_diffusers(file, folder, type(pipe))), weights_of(pipe))
     tensors = load_file(file)
     for name, tensor in ldm_tensors(pipe, family).items():
@@ -318,7 +318,7 @@ def test_output_is_never_lost_or_mistaken(models: Callable, tmp_path: Path) -> N
     assert "must end in .safetensors" in refusal(*words, "--output", str(tmp_path / "m.ckpt"))
     assert "names a file" in refusal("--model", str(file), "--output", str(tmp_path / "n.safetensors"))
     output = ("--output", str(tmp_path / "n.safetensors"))
-    assert "--extract-ema: is for reading" in refusal(*words, *output, "--extract-ema")
+    assert "--extract-ema: applies to single files" in refusal(*words, *output, "--extract-ema")
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "thesis.txt").write_text("mine")
     assert "is not a model" in refusal("--model", str(file), "--output", str(tmp_path / "papers"), "--overwrite",
@@ -349,7 +349,7 @@ def test_refuses_what_could_run_code_and_what_no_file_can_say(models: Callable, 
 
 
 def test_inspect_says_what_a_single_file_is(models: Callable, tmp_path: Path) -> None:
-    """Family and prediction type of a file; of SD 2.x without metadata, that nobody says it."""
+    """Family and prediction type of a file; of SD 2.x without metadata, that it is said nowhere."""
     def inspected(file: Path) -> dict[str, object]:
         return json.loads(run(["inspect", str(file), "--json"]).stdout)
 

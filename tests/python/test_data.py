@@ -28,7 +28,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def write_shapes(folder: Path, *sizes: tuple[int, int]) -> Path:
-    """A smooth random picture of each size (width, height)."""
+    """A smooth random image of each size (width, height)."""
     folder.mkdir(parents=True)
     draw = np.random.default_rng(5)
     for index, size in enumerate(sizes):
@@ -71,19 +71,19 @@ def test_captions_come_from_text_file_table_or_folder(base: Path, tmp_path: Path
 
 
 def test_complaint_14_says_what_an_epoch_is_kohya_gui_613(base: Path, tmp_path: Path) -> None:
-    """Repeats x images, steps, and how many of the class pictures are used: printed, not guessed."""
+    """Repeats x images, steps, and how many of the class images are used: printed, not guessed."""
     photos = tmp_path / "me"
     shutil.copytree(write_photos(tmp_path / "flat", 2, seed=0), photos / "10_sks person")
     said = train(base, tmp_path / "run", "--images", photos, "--with-prior-preservation", "--num-class-images=50",
                  "--class-data-dir", write_photos(tmp_path / "class", 50, seed=2), "--train-batch-size=2",
                  "--num-train-epochs=1", "--repeats=2")
-    assert "one epoch is 2 photos x 20 of 10_sks person = 40 pictures, 20 steps of 2" in said
-    assert "each step adds 2 class pictures: an epoch shows 40 of 50, and 1.25 epochs show all of them" in said
+    assert "one epoch is 2 photos x 20 of 10_sks person = 40 images, 20 steps of 2" in said
+    assert "each step adds 2 class images: an epoch shows 40 of 50, and 1.25 epochs show all of them" in said
     assert len(losses(tmp_path / "run")) == 20
 
 
 def test_several_subjects_in_one_run(base: Path, tmp_path: Path) -> None:
-    """Each with its prompts, and with class pictures of its own where the prompts differ."""
+    """Each with its prompts, and with class images of its own where the prompts differ."""
     write_photos(tmp_path / "me", 2, seed=0)
     write_photos(tmp_path / "dog", 1, seed=1)
     config = tmp_path / "two.yaml"
@@ -102,7 +102,7 @@ with_prior_preservation: true
 """)
     output = tmp_path / "run"
     said = train(base, output, "--config", config, "--train-batch-size=2", "--max-train-steps=2")
-    assert "one epoch is 2 photos of concept 1, 1 photo x 2 of concept 2 = 4 pictures, 2 steps of 2" in said
+    assert "one epoch is 2 photos of concept 1, 1 photo x 2 of concept 2 = 4 images, 2 steps of 2" in said
     assert [entry["caption"] for entry in record(output)["images"]] == ["a photo of sks person"] * 2 + [
         "a photo of ohwx dog"]
     prompts = [json.loads((output / "class_images" / name).read_text()) for name in ("manifest.json",
@@ -165,7 +165,7 @@ def test_buckets_keep_shapes_and_say_so(base: Path, tmp_path: Path) -> None:
 
 
 def test_buckets_resume_exactly_and_do_not_depend_on_accumulation(base: Path, tmp_path: Path) -> None:
-    """With class pictures, which stay squares."""
+    """With class images, which stay squares."""
     photos = write_shapes(tmp_path / "me", (96, 48), (48, 96), (64, 64), (90, 50), (50, 90))
     words = ("--images", photos, "--enable-bucket", "--with-prior-preservation", "--num-class-images=4",
              "--class-data-dir", write_photos(tmp_path / "class", 4, seed=2), "--checkpointing-steps=3")
@@ -259,14 +259,14 @@ def test_complaint_11_a_stale_cache_is_never_used_onetrainer_175(base: Path, tmp
     words = ("--images", photos, *PLAIN)
     train(base, tmp_path / "without", *words)
     said = train(base, tmp_path / "first", *words, "--cache-dir", cache)
-    assert "0 of 4 encoded pictures and captions are from" in said
-    assert "4 of 4 encoded pictures" in train(base, tmp_path / "second", *words, "--cache-dir", cache)
+    assert "0 of 4 encoded images and captions are from" in said
+    assert "4 of 4 encoded images" in train(base, tmp_path / "second", *words, "--cache-dir", cache)
     assert losses(tmp_path / "first") == losses(tmp_path / "without") == losses(tmp_path / "second")
     shutil.copy(photos / "00.png", photos / "02.png")
-    assert "4 of 4 encoded pictures" in train(base, tmp_path / "copied", *words, "--cache-dir", cache), "by content"
+    assert "4 of 4 encoded images" in train(base, tmp_path / "copied", *words, "--cache-dir", cache), "by content"
     write_photos(tmp_path / "new", 3, seed=9)
     shutil.copy(tmp_path / "new" / "02.png", photos / "02.png")
-    assert "3 of 4 encoded pictures" in train(base, tmp_path / "other photo", *words, "--cache-dir", cache)
+    assert "3 of 4 encoded images" in train(base, tmp_path / "other photo", *words, "--cache-dir", cache)
     train(base, tmp_path / "other plain", *words)
     assert losses(tmp_path / "other photo") == losses(tmp_path / "other plain") != losses(tmp_path / "first")
     assert "1 of 4 encoded" in train(base, tmp_path / "small", *words, "--resolution=16", "--cache-dir", cache)
@@ -283,13 +283,13 @@ def test_damaged_cache_is_said_and_mended(base: Path, tmp_path: Path) -> None:
     entry.write_bytes(content)
     said = train(base, tmp_path / "second", *words)
     assert f"{entry}: this cache entry is damaged, and is computed anew" in said
-    assert "2 of 3 encoded pictures" in said
+    assert "2 of 3 encoded images" in said
     assert losses(tmp_path / "first") == losses(tmp_path / "second")
-    assert "3 of 3 encoded pictures" in train(base, tmp_path / "third", *words)
+    assert "3 of 3 encoded images" in train(base, tmp_path / "third", *words)
 
 
 def test_prepare_leaves_what_train_needs(base: Path, tmp_path: Path) -> None:
-    """Contact sheet, class pictures and encoded pictures in the run folder; training then encodes nothing."""
+    """Contact sheet, class images and encoded images in the run folder; training then encodes nothing."""
     photos = write_photos(tmp_path / "me", 2, seed=0)
     output = tmp_path / "run"
     words = ["--base", str(base), "--images", str(photos), "--output", str(output), "--device=cpu",
@@ -301,6 +301,6 @@ def test_prepare_leaves_what_train_needs(base: Path, tmp_path: Path) -> None:
     assert len(list((output / "class_images").glob("*.png"))) == 2
     trained = run(["train", *words, "--max-train-steps=2"])
     assert trained.returncode == 0, trained.stderr
-    assert "6 of 6 encoded pictures and captions are from" in trained.stderr
+    assert "6 of 6 encoded images and captions are from" in trained.stderr
     bad = run(["prepare", *words, "--resolution=33"])
     assert bad.returncode == 2 and "resolution" in bad.stderr

@@ -1,4 +1,4 @@
-"""The promise of the README: five photos, the embedded base and its defaults, and the judge's verdict on what comes out."""
+"""The promise of the README: five photos, the bundled base and its defaults, and the portrait classifier's figures of what comes out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PHOTOS = ROOT / "examples" / "me"
 BASE = ROOT / "models" / "portrait-64"
 
-# Far below what the model card says of ten subjects, because this is one subject and one picture a prompt.
+# Far below what the model card says of ten subjects, because this is one subject and one image a prompt.
 ACCEPTED_AT_LEAST = 0.3
 FIDELITY_AT_LEAST = 0.4
 # Alone on the machine: scripts/test.sh runs these by themselves.
@@ -29,7 +29,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-def test_the_judge_knows_the_person_again(tuned: Path, tmp_path: Path) -> None:
+def test_the_classifier_recognizes_the_person(tuned: Path, tmp_path: Path) -> None:
     """Likeness far above the base's and above a shuffled subject's, and prompts still followed."""
     ended = run(["eval", "--model", str(tuned), "--images", str(PHOTOS), "--quick", "--output", str(tmp_path / "eval")],
                 timeout=1200, **THREADS)

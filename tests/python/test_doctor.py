@@ -26,7 +26,7 @@ ME = ROOT / "examples" / "me"
 DOG = ROOT / "examples" / "backpack_dog"
 ASTRONAUT = ROOT.parent / "shared" / "data" / "faces" / "astronaut.png"
 ASTRONAUT_FACE = (177, 67, 95, 95)  # left, top, width, height; eyes and mouth as one sees them
-# Of a portrait of 256 px: what the renderer shows of brows to chin lies within, with every pose it draws.
+# Of a portrait of 256 px: what the renderer shows of brows to chin lies within, with every pose it renders.
 RENDERED_FACE = (70, 60, 116, 130)
 
 
@@ -60,30 +60,30 @@ def test_rendered_people_raise_no_alarm(tmp_path: Path) -> None:
         assert doctor(folder)["warnings"] == []
 
 
-@pytest.mark.parametrize(("subject", "stranger"), [(11, 12), (0, 5), (7, 2)])
-def test_a_render_of_somebody_else_is_named_and_nothing_else(subject: int, stranger: int, tmp_path: Path) -> None:
-    for number, views in ((subject, 5), (stranger, 1)):
+@pytest.mark.parametrize(("subject", "other"), [(11, 12), (0, 5), (7, 2)])
+def test_a_render_of_another_person_is_named_and_nothing_else(subject: int, other: int, tmp_path: Path) -> None:
+    for number, views in ((subject, 5), (other, 1)):
         assert run(["render", "--subject", str(number), "--views", str(views), "--size", "128", "--no-captions", "--output",
                     str(tmp_path / str(number))]).returncode == 0
-    (odd,) = (tmp_path / str(stranger)).glob("*.png")
+    (odd,) = (tmp_path / str(other)).glob("*.png")
     odd.rename(tmp_path / str(subject) / "odd.png")
-    assert said_of(doctor(tmp_path / str(subject))) == {"odd.png": ["shows somebody else than the other photos"]}
+    assert said_of(doctor(tmp_path / str(subject))) == {"odd.png": ["shows another person than the other photos"]}
 
 
-def test_a_photo_of_somebody_else_is_named_by_a_face_recognition_network(tmp_path: Path) -> None:
-    """Photos of a camera: pictures that differ little, and one that differs much. The networks are made by hand."""
+def test_a_photo_of_another_person_is_named_by_a_face_recognition_network(tmp_path: Path) -> None:
+    """Photos of a camera: images that differ little, and one that differs much. The networks are made by hand."""
     photos = tmp_path / "photos"
     photos.mkdir()
     draw = np.random.default_rng(0)
     for i in range(5):
         noise = draw.normal(0, 60, (face_networks.SIDE, face_networks.SIDE, 3))
-        Image.fromarray((face_networks.smooth_picture(1 if i < 4 else 2) + noise).clip(0, 255).astype(np.uint8)).save(photos / f"{i}.png")
+        Image.fromarray((face_networks.smooth_image(1 if i < 4 else 2) + noise).clip(0, 255).astype(np.uint8)).save(photos / f"{i}.png")
     options = ["--face-model", face_networks.detector(tmp_path / "yunet.onnx"),
                "--identity-model", face_networks.recognizer(tmp_path / "network.onnx")]
-    strangers = [name for name, said in said_of(doctor(photos, *options)).items()
-                 if "shows somebody else than the other photos" in said]
-    assert strangers == ["4.png"]
-    assert not any("somebody else" in what for said in said_of(doctor(photos, *options[:2])).values() for what in said)
+    outliers = [name for name, said in said_of(doctor(photos, *options)).items()
+                 if "shows another person than the other photos" in said]
+    assert outliers == ["4.png"]
+    assert not any("another person" in what for said in said_of(doctor(photos, *options[:2])).values() for what in said)
     ended = run(["doctor", "--images", str(photos), "--identity-model", "nowhere.onnx"])
     assert ended.returncode == 2 and "identity_model: is no face recognition network (got nowhere.onnx" in ended.stderr
 
@@ -92,16 +92,16 @@ def plant(folder: Path) -> Path:
     """The clean set and one file of each fault."""
     shutil.copytree(ME, folder)
     first, second, third = sorted(folder.glob("*.png"))[:3]
-    picture = Image.open(first).convert("RGB")
-    picture.resize((200, 200), Image.Resampling.LANCZOS).save(folder / "copy-small.jpg", quality=70)
+    image = Image.open(first).convert("RGB")
+    image.resize((200, 200), Image.Resampling.LANCZOS).save(folder / "copy-small.jpg", quality=70)
     ImageEnhance.Brightness(Image.open(second).convert("RGB")).enhance(1.12).save(folder / "copy-bright.png")
     shutil.copy(third, folder / "copy-same.png")
     Image.open(sorted(folder.glob("*.png"))[-1]).convert("RGB").filter(ImageFilter.GaussianBlur(4)).transpose(
         Image.Transpose.FLIP_LEFT_RIGHT).save(folder / "blurred.png")
-    picture.crop((30, 20, 80, 70)).save(folder / "tiny.png")
+    image.crop((30, 20, 80, 70)).save(folder / "tiny.png")
     wall = Image.new("RGB", (300, 300), (120, 150, 180))
     ImageDraw.Draw(wall).line([(x, (x * 37) % 300) for x in range(0, 300, 3)], fill=(20, 30, 10), width=3)
-    wall.save(folder / "nobody.jpg")
+    wall.save(folder / "no_person.jpg")
     sideways = Image.open(sorted(folder.glob("reserved*.png"))[4]).convert("RGB")
     exif = Image.Exif()
     exif[0x0112] = 6
@@ -123,7 +123,7 @@ def test_planted_faults_are_all_found(tmp_path: Path) -> None:
     assert any("phone.jpg" in note for note in report["notes"])
     assert set(problems) == {"cut.jpg", "iphone.heic"}
     assert "truncated" in problems["cut.jpg"][0] and "HEIC" in problems["iphone.heic"][0]
-    assert any("no face" in what for what in warnings["nobody.jpg"])
+    assert any("no face" in what for what in warnings["no_person.jpg"])
 
 
 @pytest.mark.skipif(not ASTRONAUT.exists(), reason="the photo lies beside this checkout")
@@ -159,8 +159,8 @@ def canvases(folder: Path, portrait: Image.Image, face: tuple[int, int, int, int
     return boxes
 
 
-def cell_pictures(sheet: Path, count: int, side: int) -> list[np.ndarray]:
-    """The pictures of a contact sheet: found by trying every row and column where a cell may begin."""
+def cell_images(sheet: Path, count: int, side: int) -> list[np.ndarray]:
+    """The images of a contact sheet: found by trying every row and column where a cell may begin."""
     pixels = sdtune.load_image(sheet)
     columns = int(np.ceil(np.sqrt(count)))
     rows = -(-count // columns)
@@ -173,10 +173,10 @@ def cell_pictures(sheet: Path, count: int, side: int) -> list[np.ndarray]:
 
 def crop_shows(photo: Path, box: tuple[float, ...], crop: np.ndarray, side: int) -> bool:
     """Whether the pixels of the face are among those of the crop: looked for at every place it may have been cut."""
-    picture = Image.open(photo).convert("RGB")
-    width, height = picture.size
+    image = Image.open(photo).convert("RGB")
+    width, height = image.size
     scale = side / min(width, height)
-    resized = sdtune.resize_image(np.asarray(picture), max(side, int(width * scale)), max(side, int(height * scale)))
+    resized = sdtune.resize_image(np.asarray(image), max(side, int(width * scale)), max(side, int(height * scale)))
     for y in range(resized.shape[0] - side + 1):
         for x in range(resized.shape[1] - side + 1):
             if np.array_equal(resized[y:y + side, x:x + side], crop):
@@ -193,7 +193,7 @@ def shown_faces(folder: Path, boxes: dict[str, tuple], style: str, sheet: Path) 
     assert ended.returncode == 0, ended.stderr
     names = sorted(boxes, key=lambda name: [int(part) if part.isdigit() else part
                                             for part in name.replace(".", "-").split("-")])
-    crops = cell_pictures(sheet, len(names), side)
+    crops = cell_images(sheet, len(names), side)
     return [crop_shows(folder / name, boxes[name], crop, side) for name, crop in zip(names, crops, strict=True)]
 
 
@@ -222,7 +222,7 @@ def test_contact_sheet_shows_the_pixels_that_are_trained(tmp_path: Path) -> None
     """Pixel for pixel what crop_image, which training uses, makes of the files."""
     ended = run(["doctor", "--images", str(ME), "--resolution=64", "--contact-sheet", str(tmp_path / "sheet.png")])
     assert ended.returncode == 0 and (tmp_path / "sheet.png").exists(), ended.stderr
-    cells = cell_pictures(tmp_path / "sheet.png", 5, 64)
+    cells = cell_images(tmp_path / "sheet.png", 5, 64)
     for cell, photo in zip(cells, sorted(ME.glob("*.png")), strict=True):
         np.testing.assert_array_equal(cell, sdtune.crop_image(sdtune.load_image(photo), 64))
         assert not np.array_equal(cell, sdtune.crop_image(sdtune.load_image(photo), 64, "bilinear"))
@@ -295,7 +295,7 @@ def test_face_model_is_checked(base: Path, tmp_path: Path) -> None:
 
 
 def test_helper_answers_line_by_line() -> None:
-    """The protocol of sdtune-faces: a model that is none is named, and a picture without a face has none."""
+    """The protocol of sdtune-faces: a model that is none is named, and an image without a face has none."""
     helper = SDTUNE.parent / "sdtune-faces"
     assert helper.exists(), "sdtune-faces was not built: scripts/apt-packages.txt lists what it needs"
     bad = subprocess.run([helper, str(ME / "README.md")], capture_output=True, text=True, check=False,
@@ -303,8 +303,8 @@ def test_helper_answers_line_by_line() -> None:
     assert bad.returncode == 2
     assert "README.md cannot be read by OpenCV" in json.loads(bad.stdout)["error"]
     cascade = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_alt.xml"
-    picture = json.dumps({"width": 40, "height": 30}).encode() + b"\n" + bytes(40 * 30 * 3)
-    good = subprocess.run([helper, cascade], input=2 * picture, capture_output=True, check=False)
+    image = json.dumps({"width": 40, "height": 30}).encode() + b"\n" + bytes(40 * 30 * 3)
+    good = subprocess.run([helper, cascade], input=2 * image, capture_output=True, check=False)
     assert good.stdout.decode().splitlines() == ['{"ready":true}', '{"faces":[]}', '{"faces":[]}'], good.stderr
-    cut = subprocess.run([helper, cascade], input=picture[:-1], capture_output=True, check=False)
-    assert cut.returncode == 2 and b"ends inside a picture" in cut.stdout
+    cut = subprocess.run([helper, cascade], input=image[:-1], capture_output=True, check=False)
+    assert cut.returncode == 2 and b"ends inside an image" in cut.stdout

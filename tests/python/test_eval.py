@@ -1,6 +1,6 @@
-"""`sdtune eval` as a program: its table, JSON and sheet on models that draw noise, its refusals, and the table of subjects.
+"""`sdtune eval` as a program: its table, JSON and sheet on models that generate noise, its refusals, and the table of subjects.
 
-That its figures are right is shown in tests/train/evaluate, on known inputs. The judge here has random weights: what is
+That its figures are right is shown in tests/train/portrait/evaluate, on known inputs. The classifier here has random weights: what is
 checked does not depend on how good it is.
 """
 
@@ -42,8 +42,8 @@ NUMBERS = ["skin_tone", "skin_warmth", "hair_shade", "face_width", "jaw_width", 
            "freckles"]
 
 
-def judge_weights() -> dict[str, torch.Tensor]:
-    """The network of train/judge with random weights."""
+def classifier_weights() -> dict[str, torch.Tensor]:
+    """The portrait classifier with random weights."""
     torch.manual_seed(0)
     weights: dict[str, torch.Tensor] = {}
 
@@ -73,14 +73,14 @@ def judge_weights() -> dict[str, torch.Tensor]:
 
 
 @pytest.fixture(scope="module")
-def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("judge")
     identity = {"auc": 0.5, "threshold": 0.99, "accepted": 0.01}
     figures = {"people": 2, "views": 3, "references": 2, "accuracy": {}, "mean_error": {}, "by_pair": identity,
                "by_references": identity}
     info = {"format": 1, "size": 64, "features": 256, "embedding": 128, "heads": HEADS, "numbers": NUMBERS,
             "figures": figures}
-    save_file(judge_weights(), folder / "judge.safetensors")
+    save_file(classifier_weights(), folder / "judge.safetensors")
     (folder / "judge.json").write_text(json.dumps(info))
     return folder
 
@@ -91,10 +91,10 @@ def quick(tiny_base: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def evaluated(judge: Path, quick: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
+def evaluated(classifier: Path, quick: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
     """A folder written by eval, and what it printed as JSON."""
     folder = tmp_path_factory.mktemp("eval") / "out"
-    done = run(["eval", *quick, "--judge", str(judge), "--subject", "3", "--output", str(folder), "--json"])
+    done = run(["eval", *quick, "--judge", str(classifier), "--subject", "3", "--output", str(folder), "--json"])
     assert done.returncode == 0, done.stderr
     return folder, json.loads(done.stdout)
 
@@ -117,21 +117,21 @@ def test_the_sheet_has_three_rows_of_fourteen(evaluated: tuple[Path, dict]) -> N
         assert sheet.size == (14 * 64 + 15 * 4, 3 * 64 + 4 * 4)
 
 
-def test_reads_the_subject_off_rendered_photos(judge: Path, quick: list[str], evaluated: tuple[Path, dict],
+def test_reads_the_subject_off_rendered_photos(classifier: Path, quick: list[str], evaluated: tuple[Path, dict],
                                                tmp_path: Path) -> None:
     photos = tmp_path / "photos"
     assert run(["render", "--subject", "3", "--views", "5", "--size", "64", "--output", str(photos)]).returncode == 0
-    done = run(["eval", *quick, "--judge", str(judge), "--images", str(photos), "--output", str(tmp_path / "out"),
+    done = run(["eval", *quick, "--judge", str(classifier), "--images", str(photos), "--output", str(tmp_path / "out"),
                 "--json"])
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == evaluated[1]  # the same five views as without --images
-    other = run(["eval", *quick, "--judge", str(judge), "--images", str(photos), "--subject", "4"])
+    other = run(["eval", *quick, "--judge", str(classifier), "--images", str(photos), "--subject", "4"])
     assert other.returncode == 2 and "--subject" in other.stderr
 
 
-def test_refuses_what_it_cannot_measure(judge: Path, quick: list[str], tmp_path: Path) -> None:
-    asked = [(["--judge", str(judge)], "--subject"), (["--judge", str(tmp_path), "--subject", "1"], "judge.json"),
-             (["--judge", str(judge), "--subject", "1", "--instance-prompt", "sks person"], "--instance-prompt")]
+def test_refuses_what_it_cannot_measure(classifier: Path, quick: list[str], tmp_path: Path) -> None:
+    asked = [(["--judge", str(classifier)], "--subject"), (["--judge", str(tmp_path), "--subject", "1"], "judge.json"),
+             (["--judge", str(classifier), "--subject", "1", "--instance-prompt", "sks person"], "--instance-prompt")]
     for more, named in asked:
         done = run(["eval", *quick, *more, "--output", str(tmp_path / "out")])
         assert done.returncode == 2 and named in done.stderr, done.stderr

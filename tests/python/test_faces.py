@@ -11,7 +11,7 @@ import face_networks
 import numpy as np
 import pytest
 import torch
-from face_networks import BOX, LANDMARKS, smooth_picture
+from face_networks import BOX, LANDMARKS, smooth_image
 from PIL import Image
 from program import ROOT, SDTUNE
 
@@ -21,10 +21,10 @@ ASTRONAUT = ROOT.parent / "shared" / "data" / "faces" / "astronaut.png"
 TEMPLATE = np.array([[38.2946, 51.6963], [73.5318, 51.5014], [56.0252, 71.7366], [41.5493, 92.3655], [70.7299, 92.2041]])
 
 
-def ask(arguments: list[object], *pictures: np.ndarray) -> tuple[list[dict], int]:
+def ask(arguments: list[object], *images: np.ndarray) -> tuple[list[dict], int]:
     """The lines it answers, and how it ended."""
-    sent = b"".join(json.dumps({"width": picture.shape[1], "height": picture.shape[0]}).encode() + b"\n" + picture.tobytes()
-                    for picture in pictures)
+    sent = b"".join(json.dumps({"width": image.shape[1], "height": image.shape[0]}).encode() + b"\n" + image.tobytes()
+                    for image in images)
     ended = subprocess.run([str(FACES), *(str(word) for word in arguments)], input=sent, capture_output=True, check=False,
                            timeout=60)
     return [json.loads(line) for line in ended.stdout.splitlines()], ended.returncode
@@ -40,12 +40,12 @@ def similarity(source: np.ndarray, target: np.ndarray) -> np.ndarray:
     return np.column_stack([matrix, target_mean - matrix @ source_mean])
 
 
-def upright(picture: np.ndarray, transform: np.ndarray, side: int = 112) -> np.ndarray:
+def upright(image: np.ndarray, transform: np.ndarray, side: int = 112) -> np.ndarray:
     """[side, side, 3] float, by Pillow."""
     back = np.linalg.inv(np.vstack([transform, [0, 0, 1]]))
     # Pillow counts from corners of pixels, OpenCV from their middles.
     back[:2, 2] += 0.5 - back[:2, :2] @ np.array([0.5, 0.5])
-    flat = Image.fromarray(picture).transform((side, side), Image.Transform.AFFINE, back[:2].reshape(-1).tolist(),
+    flat = Image.fromarray(image).transform((side, side), Image.Transform.AFFINE, back[:2].reshape(-1).tolist(),
                                               Image.Resampling.BILINEAR)
     return np.asarray(flat, dtype=np.float64)
 
@@ -62,7 +62,7 @@ def yunet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_yunets_boxes_are_read_in_pixels(yunet: Path) -> None:
-    lines, code = ask([yunet], smooth_picture(0))
+    lines, code = ask([yunet], smooth_image(0))
     assert code == 0 and lines[0] == {"ready": True}
     (face,) = lines[1]["faces"]
     assert [face[key] for key in ("left", "top", "width", "height")] == pytest.approx(BOX, abs=0.01)
@@ -75,30 +75,30 @@ def test_a_face_with_landmarks_is_turned_upright_before_it_is_recognized(yunet: 
                                                                          normalises_itself: bool) -> None:
     """Against NumPy's similarity transform, Pillow's pixels and the network's formula, RGB, both ways to scale pixels."""
     network = face_networks.recognizer(tmp_path / "network.onnx", normalises_itself)
-    pictures = [smooth_picture(seed) for seed in (1, 2, 3)]
-    lines, code = ask(["--recognizer", network, yunet], *pictures)
+    images = [smooth_image(seed) for seed in (1, 2, 3)]
+    lines, code = ask(["--recognizer", network, yunet], *images)
     assert code == 0, lines
     transform = similarity(np.array(LANDMARKS), TEMPLATE)
-    for picture, line in zip(pictures, lines[1:], strict=True):
+    for image, line in zip(images, lines[1:], strict=True):
         found = np.array(line["embedding"])
         assert np.linalg.norm(found) == pytest.approx(1, abs=1e-5)
-        wanted = mean_fields(upright(picture, transform))
+        wanted = mean_fields(upright(image, transform))
         assert found @ wanted > 0.9995
-        assert found @ mean_fields(upright(picture[..., ::-1].copy(), transform)) < 0.95  # BGR would be seen
+        assert found @ mean_fields(upright(image[..., ::-1].copy(), transform)) < 0.95  # BGR would be seen
 
 
 @pytest.mark.skipif(not ASTRONAUT.exists(), reason="the photo lies beside this checkout")
 def test_without_landmarks_a_cascades_box_is_where_a_face_lies_in_the_template(tmp_path: Path) -> None:
     network = face_networks.recognizer(tmp_path / "network.onnx")
-    picture = np.asarray(Image.open(ASTRONAUT).convert("RGB").resize((384, 384)))
+    image = np.asarray(Image.open(ASTRONAUT).convert("RGB").resize((384, 384)))
     cascade = Path("/usr/share/opencv4/haarcascades/haarcascade_frontalface_alt.xml")
-    lines, code = ask(["--recognizer", network, cascade], picture)
+    lines, code = ask(["--recognizer", network, cascade], image)
     assert code == 0, lines
     face = lines[1]["faces"][0]
     scale = 86 / max(face["width"], face["height"])
     middle = np.array([face["left"] + face["width"] / 2, face["top"] + face["height"] / 2])
     transform = np.column_stack([scale * np.eye(2), np.array([56, 61]) - scale * middle])
-    assert np.array(lines[1]["embedding"]) @ mean_fields(upright(picture, transform)) > 0.999
+    assert np.array(lines[1]["embedding"]) @ mean_fields(upright(image, transform)) > 0.999
 
 
 def test_a_network_of_arcfaces_kind_gives_what_torch_gives(yunet: Path, tmp_path: Path) -> None:
@@ -112,17 +112,17 @@ def test_a_network_of_arcfaces_kind_gives_what_torch_gives(yunet: Path, tmp_path
         norm.running_var.uniform_(0.5, 1.5)
     file = tmp_path / "iresnet.onnx"
     torch.onnx.export(network, torch.zeros(1, 3, 112, 112), str(file), dynamo=False, opset_version=11)
-    picture = smooth_picture(4)
-    lines, code = ask(["--recognizer", file, yunet], picture)
+    image = smooth_image(4)
+    lines, code = ask(["--recognizer", file, yunet], image)
     assert code == 0, lines
-    face = upright(picture, similarity(np.array(LANDMARKS), TEMPLATE))
+    face = upright(image, similarity(np.array(LANDMARKS), TEMPLATE))
     with torch.no_grad():
         wanted = network(torch.tensor((face - 127.5) / 127.5, dtype=torch.float32).permute(2, 0, 1)[None])[0]
     wanted = torch.nn.functional.normalize(wanted, dim=0).numpy()
     assert np.array(lines[1]["embedding"]) @ wanted > 0.999
 
 
-def test_a_picture_without_a_face_has_no_embedding(tmp_path: Path) -> None:
+def test_an_image_without_a_face_has_no_embedding(tmp_path: Path) -> None:
     network = face_networks.recognizer(tmp_path / "network.onnx")
     cascade = Path("/usr/share/opencv4/haarcascades/haarcascade_frontalface_alt.xml")
     lines, code = ask(["--recognizer", network, cascade], np.full((256, 256, 3), 90, np.uint8))
@@ -145,6 +145,6 @@ def test_what_is_no_face_recognition_network_is_named(yunet: Path, tmp_path: Pat
 def test_a_detector_with_other_outputs_is_refused_before_the_first_photo(tmp_path: Path) -> None:
     """As YuNet files are that a newer OpenCV wants."""
     file = face_networks.recognizer(tmp_path / "other.onnx")
-    lines, code = ask([file], smooth_picture(0))
+    lines, code = ask([file], smooth_image(0))
     assert code == 2 and lines[0]["error"].startswith(f"{file} cannot be read by OpenCV 4."), lines
     assert "2022mar" in lines[0]["error"] and "\n" not in lines[0]["error"]

@@ -21,12 +21,12 @@ pillow_heif.register_heif_opener()
 
 def seen(path: Path) -> np.ndarray:
     """As pillow-heif shows it."""
-    with Image.open(path) as picture:
-        return np.asarray(picture.convert("RGB")).astype(np.int64)
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB")).astype(np.int64)
 
 
-def write(path: Path, picture: Image.Image, **options: object) -> Path:
-    picture.save(path, "HEIF", quality=-1, chroma=444, **options)
+def write(path: Path, image: Image.Image, **options: object) -> Path:
+    image.save(path, "HEIF", quality=-1, chroma=444, **options)
     return path
 
 
@@ -54,15 +54,15 @@ def test_a_turned_photo_is_upright(orientation: int, tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation
     path = write(tmp_path / "turned.heic", scene(64, 48), exif=exif.tobytes())
-    picture = sdtune.load_image(path)
-    assert picture.shape == ((64, 48, 3) if orientation > 4 else (48, 64, 3))
-    assert_alike(picture, seen(path))
+    image = sdtune.load_image(path)
+    assert image.shape == ((64, 48, 3) if orientation > 4 else (48, 64, 3))
+    assert_alike(image, seen(path))
 
 
 def test_clear_pixels_are_white(tmp_path: Path) -> None:
-    picture = scene(64, 48).convert("RGBA")
-    picture.putalpha(Image.new("L", picture.size, 0))
-    assert (sdtune.load_image(write(tmp_path / "clear.heic", picture)) == 255).all()
+    image = scene(64, 48).convert("RGBA")
+    image.putalpha(Image.new("L", image.size, 0))
+    assert (sdtune.load_image(write(tmp_path / "clear.heic", image)) == 255).all()
 
 
 def test_a_cut_file_is_damaged(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""Looks at likeness while a run goes on: the curve, the best weights, the early stop. What the figures of a look mean is
-tested beside the code that makes them (tests/train/evaluate/identity_probe_test.cpp); here the model is random."""
+"""Identity evaluation during a run: the curve, the best weights, the early stop. What its figures mean is
+tested beside the code that makes them (tests/train/portrait/evaluate/identity_evaluation_test.cpp); here the model is random."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEPS = 8
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random base that says that it draws rendered people."""
+    """A random base whose note says that it generates rendered people."""
     folder = tmp_path_factory.mktemp("identity")
     base = write_base(make_pipeline("sd1", folder / "vocabulary"), folder / "base")
     (base / "sdtune.json").write_text('{"rendered_people": true}')
@@ -41,7 +41,7 @@ def words(base: Path, output: Path, *options: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def watched(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with looks, to its end."""
+    """A run with identity evaluations, to its end."""
     output = tmp_path_factory.mktemp("watched") / "run"
     ended = run(words(base, output))
     assert ended.returncode == 0, ended.stderr
@@ -60,7 +60,7 @@ def weights(output: Path) -> str:
     return hashlib.sha256((output / "model" / "unet" / "diffusion_pytorch_model.safetensors").read_bytes()).hexdigest()
 
 
-def test_a_look_every_so_many_steps_and_its_score_is_their_sum(watched: Path) -> None:
+def test_an_evaluation_every_so_many_steps_and_its_score_is_their_sum(watched: Path) -> None:
     looks = looks_of(watched)
     assert [look["step"] for look in looks] == [0, 2, 4, 6, 8]
     for look in looks:
@@ -71,7 +71,7 @@ def test_a_look_every_so_many_steps_and_its_score_is_their_sum(watched: Path) ->
     assert "likeness: score" in report and "likeness: leak" in report
 
 
-def test_complaint_13_the_model_is_that_of_the_best_look(base: Path, watched: Path, tmp_path: Path) -> None:
+def test_complaint_13_the_model_is_that_of_the_best_step(base: Path, watched: Path, tmp_path: Path) -> None:
     """Bytes of a run that ends at the best step, and not those of the last step."""
     best = best_of(looks_of(watched))
     assert json.loads((watched / "best" / "best.json").read_text())["step"] == best
@@ -85,7 +85,7 @@ def test_complaint_13_the_model_is_that_of_the_best_look(base: Path, watched: Pa
     assert (weights(last) == weights(watched)) == (best == STEPS)
 
 
-def test_looking_changes_nothing_of_the_training(base: Path, watched: Path, tmp_path: Path) -> None:
+def test_an_evaluation_changes_nothing_of_the_training(base: Path, watched: Path, tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     assert run(words(base, plain, "--identity-steps", "none")).returncode == 0
     losses = [[json.loads(line)["loss"] for line in (output / "metrics.jsonl").read_text().splitlines()]
@@ -110,7 +110,7 @@ def test_kills_leave_the_curve_and_the_model_of_an_undisturbed_run(base: Path, w
     assert weights(output) == weights(watched)
 
 
-def test_a_stop_during_a_look_is_made_up_for(base: Path, watched: Path, tmp_path: Path) -> None:
+def test_a_stop_during_an_identity_evaluation_is_made_up_for(base: Path, watched: Path, tmp_path: Path) -> None:
     output = tmp_path / "stopped"
     slow = ["--identity-inference-steps", "300"]
     process = subprocess.Popen([str(SDTUNE), *words(base, output, *slow)], stderr=subprocess.PIPE, text=True)
@@ -125,7 +125,7 @@ def test_a_stop_during_a_look_is_made_up_for(base: Path, watched: Path, tmp_path
 
 
 def test_patience_ends_the_run_on_a_plateau(base: Path, watched: Path, tmp_path: Path) -> None:
-    """With the same looks as the undisturbed run up to there, and the best of those as the model."""
+    """With the same evaluations as the undisturbed run up to there, and the best of those as the model."""
     looks = looks_of(watched)
     scores = [look["score"] for look in looks if look["step"] > 0]
     first_worse = next((i for i in range(1, len(scores)) if scores[i] <= max(scores[:i])), None)

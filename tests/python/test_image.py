@@ -1,4 +1,4 @@
-"""Pictures against Pillow: reading, turning, compositing, resizing and cropping, and what damaged files are told."""
+"""Images against Pillow: reading, turning, compositing, resizing and cropping, and what damaged files are told."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RESIZE_MAX = 1
 
 
 def scene(width: int = 61, height: int = 43, seed: int = 0) -> Image.Image:
-    """A smooth picture without symmetry: every turn of it is another picture, and JPEG keeps it."""
+    """A smooth image without symmetry: every turn of it is another image, and JPEG keeps it."""
     y, x = np.mgrid[0:height, 0:width].astype(np.float64)
     rng = np.random.default_rng(seed)
     waves = [np.sin(x / rng.uniform(4, 12) + y / rng.uniform(4, 12) + rng.uniform(0, 6)) for _ in range(3)]
@@ -37,13 +37,13 @@ def scene(width: int = 61, height: int = 43, seed: int = 0) -> Image.Image:
 
 
 def on_white(image: Image.Image) -> np.ndarray:
-    """What a viewer shows of a picture with alpha."""
+    """What a viewer shows of an image with alpha."""
     rgba = image.convert("RGBA")
     return np.asarray(Image.alpha_composite(Image.new("RGBA", rgba.size, "white"), rgba).convert("RGB"))
 
 
 def difference(ours: np.ndarray, reference: np.ndarray) -> int:
-    """The largest difference of two uint8 pictures."""
+    """The largest difference of two uint8 images."""
     assert ours.shape == reference.shape and ours.dtype == np.uint8
     return int(np.abs(ours.astype(np.int64) - reference).max())
 
@@ -195,7 +195,7 @@ def test_truncated_anywhere_is_an_error(tmp_path: Path, suffix: str) -> None:
     # A JPEG's last two bytes are the end mark: without one of them no pixel is missing, but libjpeg still warns.
     for size in sorted({int(size) for size in np.linspace(0, len(whole) - 1, 60)} | {len(whole) - 1, len(whole) - 2}):
         path.write_bytes(whole[:size])
-        assert any(word in refused(path) for word in ("truncated", "damaged", "empty", "not a picture"))
+        assert any(word in refused(path) for word in ("truncated", "damaged", "empty", "not an image"))
 
 
 def test_truncated_photo_is_an_error(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_foreign_files_are_named_with_what_to_do(tmp_path: Path) -> None:
         "animated WebP": saved("webp", save_all=True, append_images=frames),
         "animated PNG (3 frames)": saved("png", save_all=True, append_images=frames),
         "markup": b"<!DOCTYPE html><html>", "git-lfs": b"version https://git-lfs.github.com/spec/v1\n",
-        "empty": b"", "not a picture": b"hello, world",
+        "empty": b"", "not an image": b"hello, world",
     }
     path = tmp_path / "strange.jpg"
     for name, content in cases.items():
@@ -340,13 +340,13 @@ def test_png_carries_its_texts_and_the_same_bytes(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.png"], "no temporary file stays"
 
 
-def test_grid_places_each_picture() -> None:
-    pictures = [np.asarray(scene(20, 10, seed)) for seed in range(5)]
-    sheet = sdtune.image_grid(pictures, columns=3, gap=2)
+def test_grid_places_each_image() -> None:
+    images = [np.asarray(scene(20, 10, seed)) for seed in range(5)]
+    sheet = sdtune.image_grid(images, columns=3, gap=2)
     assert sheet.shape == (2 + 2 * 12, 2 + 3 * 22, 3)
-    for index, picture in enumerate(pictures):
+    for index, picture in enumerate(images):
         top, left = 2 + index // 3 * 12, 2 + index % 3 * 22
         assert difference(sheet[top:top + 10, left:left + 20], picture) == 0
     assert (sheet[14:24, 46:66] == 255).all()
-    captioned = sdtune.image_grid(pictures, captions=["seed"] * 5)
+    captioned = sdtune.image_grid(images, captions=["seed"] * 5)
     assert captioned.shape[0] > sheet.shape[0] and (captioned < 100).any()

@@ -89,7 +89,7 @@ def test_complaint_03_order_and_rate_after_resume_accelerate_4071(material: tupl
 
 @pytest.mark.parametrize("text", ["false", "true"])
 def test_complaints_04_05_accumulation_diffusers_3954_3651(material: tuple[Path, Path], tmp_path: Path, text: str) -> None:
-    """The rate counts optimizer steps, and four rounds of one picture are one round of four, text encoder or not."""
+    """The rate counts optimizer steps, and four rounds of one image are one round of four, text encoder or not."""
     options = ("--lr-scheduler=cosine", "--lr-warmup-steps=2", f"--train-text-encoder={text}")
     whole = train(material, tmp_path / "whole", *options, "--train-batch-size=4")
     rounds = train(material, tmp_path / "rounds", *options, "--train-batch-size=1", "--gradient-accumulation-steps=4")
@@ -111,7 +111,7 @@ def test_complaint_06_min_snr_with_prior_diffusers_5791(material: tuple[Path, Pa
 
 
 def test_complaint_09_bad_files_are_named_together_autotrain_264(material: tuple[Path, Path], tmp_path: Path) -> None:
-    """Before training, all of them; what is no picture at all does not hurt; and they can be left out."""
+    """Before training, all of them; what is no image at all does not hurt; and they can be left out."""
     photos = shutil.copytree(material[1], tmp_path / "photos")
     (photos / ".DS_Store").write_bytes(b"\0\0\0\1Bud1")
     (photos / "notes.json").write_text("{}")
@@ -140,8 +140,8 @@ def test_complaint_10_sideways_photos_kohya_1316(material: tuple[Path, Path], tm
     assert ended.returncode == 2 and "IMG_1.HEIC" in ended.stderr and "convert it to JPEG" in ended.stderr
 
 
-def test_complaint_14_class_pictures_are_counted_kohya_205(material: tuple[Path, Path], tmp_path: Path) -> None:
-    """They are drawn up to the number asked for, the first lines say how many there are, and nothing is drawn twice."""
+def test_complaint_14_class_images_are_counted_kohya_205(material: tuple[Path, Path], tmp_path: Path) -> None:
+    """They are generated up to the number asked for, the first lines say how many there are, and none is generated twice."""
     options = ("--with-prior-preservation=true", "--num-class-images=3", "--class-data-dir", str(tmp_path / "class"))
     said = []
     for name in ("first", "second"):
@@ -153,7 +153,7 @@ def test_complaint_14_class_pictures_are_counted_kohya_205(material: tuple[Path,
         if name == "first":
             before = drawn
     assert drawn == before
-    assert all("3 class pictures" in text for text in said)
+    assert all("3 class images" in text for text in said)
 
 
 def test_complaint_15_stopping_loses_nothing_diffusers_1698(material: tuple[Path, Path], tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OTHER_SUBJECT = ROOT.parent / "shared/data/dreambooth/cat2"
 PROMPT = "a photo of sks backpack"
 # Little noise, where the photo itself decides the loss. At much noise it falls by 85 % for photos of anything, because a
-# base of random weights has to learn first what any picture is like; the subject adds little to that.
+# base of random weights has to learn first what any image is like; the subject adds little to that.
 TIMESTEPS = np.linspace(50, 400, 8).astype(np.int64)
 NEEDED_FALL = 0.10
 
@@ -25,8 +25,8 @@ NEEDED_FALL = 0.10
 def load_photo(path: Path, size: int) -> np.ndarray:
     """[1, 3, size, size] in [-1, 1], by Pillow, so that the measure does not lean on our own reader."""
     from PIL import Image, ImageOps
-    picture = ImageOps.fit(Image.open(path).convert("RGB"), (size, size), Image.Resampling.LANCZOS)
-    return np.asarray(picture, np.float32).transpose(2, 0, 1)[None] / 127.5 - 1
+    image = ImageOps.fit(Image.open(path).convert("RGB"), (size, size), Image.Resampling.LANCZOS)
+    return np.asarray(image, np.float32).transpose(2, 0, 1)[None] / 127.5 - 1
 
 
 def loss_on(pipe: sdtune.StableDiffusionPipeline, photos: list[Path]) -> float:

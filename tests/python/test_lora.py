@@ -1,4 +1,4 @@
-"""LoRA files of others on our models: the same pictures as with diffusers and PEFT, and every key accounted for."""
+"""LoRA files of others on our models: the same images as with diffusers and PEFT, and every key accounted for."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def ldm_names(pipe: object) -> dict[str, str]:
 @pytest.mark.parametrize("layers", [ATTENTION, WITH_CONVOLUTIONS], ids=["attention", "convolutions"])
 @pytest.mark.parametrize("style", ["diffusers", "kohya"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_files_of_others_draw_the_same(family: str, style: str, layers: list[str], tiny_folder: Callable[[str], Path],
+def test_files_of_others_give_the_same_images(family: str, style: str, layers: list[str], tiny_folder: Callable[[str], Path],
                                        tmp_path: Path) -> None:
     folder = tiny_folder(family)
     theirs = load_pipeline(folder)
@@ -65,7 +65,7 @@ def test_files_of_others_draw_the_same(family: str, style: str, layers: list[str
     ours.load_lora_weights(path)
     wanted = latents_of_theirs(theirs)
     assert error(latents_of_ours(ours), wanted) <= TOLERANCE
-    assert error(plain, wanted) > 100 * TOLERANCE  # without it the picture is another one
+    assert error(plain, wanted) > 100 * TOLERANCE  # without it the image is another one
     ours.unload_lora_weights()
     assert np.array_equal(latents_of_ours(ours), plain)
 
@@ -177,7 +177,7 @@ LYCORIS = {
 
 
 @pytest.mark.parametrize("method", LYCORIS)
-def test_lycoris_layers_draw_as_with_peft(method: str, tiny_sd1: Path, tmp_path: Path) -> None:
+def test_lycoris_layers_generate_as_with_peft(method: str, tiny_sd1: Path, tmp_path: Path) -> None:
     config, prefix = LYCORIS[method]
     theirs = load_pipeline(tiny_sd1)
     ours = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
@@ -207,11 +207,11 @@ def test_tucker_convolutions_are_three_in_a_row(tiny_sd1: Path, tmp_path: Path) 
     channels, out = pipe.unet.config["in_channels"], pipe.unet.config["block_out_channels"][0]
     torch.manual_seed(0)
     down, mid, up = torch.randn(3, channels, 1, 1), torch.randn(3, 3, 3, 3), torch.randn(out, 3, 1, 1)
-    picture = torch.randn(1, channels, 8, 8)
+    image = torch.randn(1, channels, 8, 8)
     wanted = torch.nn.functional.conv2d(torch.nn.functional.conv2d(
-        torch.nn.functional.conv2d(picture, down), mid, padding=1), up) * 2.0 / 3
+        torch.nn.functional.conv2d(image, down), mid, padding=1), up) * 2.0 / 3
     delta = torch.einsum("pi,ijkl,jr->prkl", up[:, :, 0, 0], mid, down[:, :, 0, 0]) * 2.0 / 3
-    torch.testing.assert_close(torch.nn.functional.conv2d(picture, delta, padding=1), wanted, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(torch.nn.functional.conv2d(image, delta, padding=1), wanted, rtol=1e-4, atol=1e-4)
     tucker, plain = tmp_path / "tucker.safetensors", tmp_path / "plain.safetensors"
     save_file({"lora_unet_conv_in.lora_down.weight": down, "lora_unet_conv_in.lora_mid.weight": mid,
                "lora_unet_conv_in.lora_up.weight": up, "lora_unet_conv_in.alpha": torch.tensor(2.0)}, tucker)
@@ -226,7 +226,7 @@ def test_tucker_convolutions_are_three_in_a_row(tiny_sd1: Path, tmp_path: Path) 
     assert error(pictures[0], pictures[1]) <= TOLERANCE
 
 
-def test_fusing_draws_the_same_and_comes_off_again(tiny_sd1: Path, tmp_path: Path) -> None:
+def test_fusing_gives_the_same_and_is_undone_again(tiny_sd1: Path, tmp_path: Path) -> None:
     theirs = load_pipeline(tiny_sd1)
     add_adapters(theirs, RANK, ALPHA, WITH_CONVOLUTIONS)
     path = save_as_diffusers(theirs, tmp_path, RANK, ALPHA)
@@ -266,7 +266,7 @@ def test_converting_to_other_names_and_back_keeps_every_number(family: str, tiny
         spelled = re.sub(r"\.lora(_linear_layer)?\.up\.", ".lora_B.", spelled)
         assert torch.equal(after[spelled], tensor), name
     assert all(name.startswith("lora_") for name in load_file(kohya))
-    # A1111-style names draw what diffusers draws with the original.
+    # A1111-style names give the image of diffusers with the original.
     ours = sdtune.StableDiffusionPipeline.from_pretrained(folder)
     ours.load_lora_weights(kohya)
     assert error(latents_of_ours(ours), latents_of_theirs(theirs)) <= TOLERANCE

@@ -19,7 +19,7 @@ from program import run
 from safetensors import safe_open
 from safetensors.torch import load_file
 from tiny_models import make_pipeline
-from training_reference import Reference, Result, Settings, base_maker, update_error, write_base, write_photos
+from training_reference import Reference, Settings, base_maker, update_error, write_base, write_photos
 
 import sdtune
 
@@ -189,7 +189,7 @@ def test_matrices_start_as_peft_draws_them(base_of: Callable[[str], Path], train
 
 
 @pytest.mark.parametrize("family", ["sd1", "sd2", "sdxl"])
-def test_complaint_12_both_files_draw_the_same_in_diffusers_9291(family: str, base_of: Callable[[str], Path],
+def test_complaint_12_both_files_give_the_same_in_diffusers_9291(family: str, base_of: Callable[[str], Path],
                                                                  train: Callable[..., Path], tmp_path: Path) -> None:
     layers = WIDE + TEXT
     settings = LoraSettings(max_train_steps=5, train_text_encoder=True, lora_layers=layers, learning_rate=1e-2)
@@ -223,7 +223,7 @@ def test_a_run_says_its_base_and_refuses_a_changed_one(tmp_path: Path, train: Ca
     assert trained_on.returncode == 2 and "sdtune merge" in trained_on.stderr
 
 
-def test_merging_keeps_the_picture_and_can_be_undone(base_of: Callable[[str], Path], train: Callable[..., Path],
+def test_merging_keeps_the_image_and_can_be_undone(base_of: Callable[[str], Path], train: Callable[..., Path],
                                                      tmp_path: Path) -> None:
     base = base_of("sd1")
     output = train(base, tmp_path / "run", LoraSettings(max_train_steps=5, learning_rate=1e-2))
@@ -246,8 +246,8 @@ def test_merging_keeps_the_picture_and_can_be_undone(base_of: Callable[[str], Pa
     assert max((start[name] - end[name]).abs().max().item() for name in start) < 1e-6
 
 
-def picture_of(base: Path, output: Path, *words: str) -> tuple[bytes, Path]:
-    """The one picture that `sample` draws, and its file."""
+def image_of(base: Path, output: Path, *words: str) -> tuple[bytes, Path]:
+    """The one image that `sample` generates, and its file."""
     drawn = run(["sample", "--model", str(base), "--steps", "2", "--width", "32", "--height", "32", "--dtype", "float32",
                  "--output", str(output), *words])
     assert drawn.returncode == 0, drawn.stderr
@@ -255,16 +255,16 @@ def picture_of(base: Path, output: Path, *words: str) -> tuple[bytes, Path]:
     return np.asarray(Image.open(path)).tobytes(), path
 
 
-def test_a_lora_hangs_on_by_flag_and_by_tag(base_of: Callable[[str], Path], train: Callable[..., Path],
+def test_a_lora_is_attached_by_flag_and_by_tag(base_of: Callable[[str], Path], train: Callable[..., Path],
                                             tmp_path: Path) -> None:
     base = base_of("sd1")
     output = train(base, tmp_path / "me", LoraSettings(max_train_steps=5, learning_rate=3e-2))
-    plain, _ = picture_of(base, tmp_path / "0", "--prompt", "sks person")
-    own, _ = picture_of(output, tmp_path / "1", "--prompt", "sks person")
-    flag, _ = picture_of(base, tmp_path / "2", "--prompt", "sks person", "--lora", str(output))
-    tag, file = picture_of(base, tmp_path / "3", "--prompt", "sks person <lora:me>", "--lora-dir", str(output / "model"))
-    half, _ = picture_of(base, tmp_path / "4", "--prompt", "sks person", "--lora", f"{output}:0.5")
-    twice, _ = picture_of(base, tmp_path / "5", "--prompt", "sks <lora:me:0.5> person", "--lora", f"{output}:0.5",
+    plain, _ = image_of(base, tmp_path / "0", "--prompt", "sks person")
+    own, _ = image_of(output, tmp_path / "1", "--prompt", "sks person")
+    flag, _ = image_of(base, tmp_path / "2", "--prompt", "sks person", "--lora", str(output))
+    tag, file = image_of(base, tmp_path / "3", "--prompt", "sks person <lora:me>", "--lora-dir", str(output / "model"))
+    half, _ = image_of(base, tmp_path / "4", "--prompt", "sks person", "--lora", f"{output}:0.5")
+    twice, _ = image_of(base, tmp_path / "5", "--prompt", "sks <lora:me:0.5> person", "--lora", f"{output}:0.5",
                           "--lora-dir", str(output / "model"))
     assert own == flag == tag != plain
     assert half not in (plain, flag) and np.abs(np.frombuffer(twice, np.uint8).astype(int)
@@ -275,8 +275,8 @@ def test_a_lora_hangs_on_by_flag_and_by_tag(base_of: Callable[[str], Path], trai
     drawn = run(["sample", "--model", str(base), "--steps", "2", "--width", "32", "--height", "32", "--prompts", str(prompts),
                  "--lora-dir", str(output / "model"), "--output", str(tmp_path / "6")])
     both = [np.asarray(Image.open(path)).tobytes() for path in drawn.stdout.split()]
-    assert both == [flag, plain], drawn.stderr  # the first prompt's LoRA is off again
-    again, _ = picture_of(base, tmp_path / "7", "--like", str(file))
+    assert both == [flag, plain], drawn.stderr  # the first prompt's LoRA is detached again
+    again, _ = image_of(base, tmp_path / "7", "--like", str(file))
     assert again == flag
     missing = run(["sample", "--model", str(base), "--prompt", "sks person <lora:you>"], cwd=tmp_path)
     assert missing.returncode == 2 and "<lora:you>" in missing.stderr and not (tmp_path / "samples").exists()
@@ -284,7 +284,7 @@ def test_a_lora_hangs_on_by_flag_and_by_tag(base_of: Callable[[str], Path], trai
 
 def test_a_lora_of_zero_terminal_snr_brings_its_scheduler(base_of: Callable[[str], Path], train: Callable[..., Path],
                                                           tmp_path: Path) -> None:
-    """The base's would draw from other noise than was trained on."""
+    """The base's would start from other noise than was trained on."""
     settings = LoraSettings(max_train_steps=5, learning_rate=1e-2)
     output = train(base_of("sd2"), tmp_path / "me", settings, "--rescale-betas-zero-snr")
     ours = sdtune.StableDiffusionPipeline.from_pretrained(output / "model")
@@ -310,9 +310,9 @@ MERGE_FAULTS = {
     "nothing to merge": (["--model", "BASE"], "--lora: is not given"),
     "no such file": (["--model", "BASE", "--lora", "nowhere.safetensors"], "nowhere.safetensors: there is no such file"),
     "a folder without one": (["--model", "BASE", "--lora", "BASE"], f"holds no {LORA_FILE}"),
-    "weight": (["--model", "BASE", "--lora", "x.safetensors:1e9"], "--lora: has no weight that can be"),
+    "weight": (["--model", "BASE", "--lora", "x.safetensors:1e9"], "--lora: has a weight out of range"),
     "no model": (["--lora", "x.safetensors"], "--model: is not given"),
-    "options of a single file": (["--model", "BASE", "--extract-ema"], "--extract-ema: is for reading a single file"),
+    "options of a single file": (["--model", "BASE", "--extract-ema"], "--extract-ema: applies to single files only"),
 }
 
 

@@ -51,6 +51,20 @@ def test_progress_is_live_and_the_result_names_the_model(tiny_sd1: Path, tmp_pat
     assert any((value != changed[name]).any() for name, value in base.unet.named_parameters().items())
 
 
+def test_what_will_be_generated_is_told_before(tiny_sd1: Path, tmp_path: Path) -> None:
+    """The preset and the class images before the base is loaded, and their time before they are generated."""
+    told: list[object] = []
+    sdtune.train(
+        sdtune.TrainConfig(**options(tiny_sd1, tmp_path / "run", with_prior_preservation=True, num_class_images=3,
+                                     max_train_steps=1, class_num_inference_steps=2)),
+        on_preparation=told.append, on_generation=told.append, on_phase=lambda name, done, total: told.append(name))
+    preparation, generation = (next(item for item in told if isinstance(item, kind))
+                               for kind in (sdtune.PreparationEvent, sdtune.GenerationEvent))
+    assert "3 class images" in preparation.generation[0] and preparation.preset == ""
+    assert generation.images == 3 and generation.seconds > 0
+    assert told.index(preparation) == 0 < told.index(generation) < told.index("generating class images")
+
+
 def test_an_error_in_a_callback_stops_the_run_and_it_can_go_on(tiny_sd1: Path, tmp_path: Path) -> None:
     def on_step(event: sdtune.StepEvent) -> None:
         if event.step == 2:

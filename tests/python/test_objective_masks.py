@@ -49,7 +49,7 @@ class MaskedReference(Reference):
 
 @pytest.fixture(scope="module")
 def material(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path, Path]:
-    """A base; photos with masks of every kind; the same as training sees them; class pictures."""
+    """A base; photos with masks of every kind; the same as training sees them; class images."""
     folder = tmp_path_factory.mktemp("masks")
     base = write_base(make_pipeline("sd1", folder / "vocabulary"), folder / "base", block_out_channels=(16, 32),
                       layers_per_block=1, attention_head_dim=2)

@@ -1,4 +1,4 @@
-"""metrics.jsonl, TensorBoard's event files and validation pictures, read back by the real tensorboard and Pillow."""
+"""metrics.jsonl, TensorBoard's event files and validation images, read back by the real tensorboard and Pillow."""
 
 from __future__ import annotations
 
@@ -118,16 +118,16 @@ def test_numbers_that_are_not_finite_stay_json(tmp_path: Path) -> None:
     assert np.isnan(accumulate(tmp_path).Scalars("loss")[0].value)
 
 
-def test_validation_pictures(tmp_path: Path) -> None:
+def test_validation_images(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    pictures = [rng.integers(0, 256, (24, 16, 3), dtype=np.uint8) for _ in range(3)]
+    images = [rng.integers(0, 256, (24, 16, 3), dtype=np.uint8) for _ in range(3)]
     logs = sdtune.RunLogs(tmp_path)
-    logs.validation(100, pictures, ["a photo of sks person", "b", "\u00fc"], [7, 8, 2**63])
+    logs.validation(100, images, ["a photo of sks person", "b", "\u00fc"], [7, 8, 2**63])
     folder = tmp_path / "samples" / "step-00000100"
     names = sorted(path.name for path in folder.iterdir())
     assert names == ["00_seed-7.png", "01_seed-8.png", f"02_seed-{2**63}.png", "grid.png"]
     accumulator = accumulate(tmp_path)
-    for index, picture in enumerate(pictures):
+    for index, picture in enumerate(images):
         content = (folder / names[index]).read_bytes()
         image = Image.open(io.BytesIO(content))
         assert np.array_equal(np.asarray(image), picture)

@@ -1,4 +1,4 @@
-"""Options that no other file looks at: what each of them changes. And that every option is looked at somewhere."""
+"""Options that no other file tests: what each of them changes. And that every option is tested somewhere."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from PIL import Image
 from program import ROOT, run
 from tiny_models import make_pipeline
-from training_reference import write_base, write_photos
+from training_reference import write_base
 
 PLAIN = ("--with-prior-preservation=false", "--train-text-encoder=false", "--train-batch-size=2", "--max-train-steps=3",
          "--learning-rate=1e-3", "--report-to=none", "--device=cpu", "--seed=4")
-NANO = ("--design", "nano", "--num-pictures", "128", "--vae-steps", "4", "--vae-batch-size", "8", "--text-steps", "4",
+NANO = ("--design", "nano", "--num-images", "128", "--vae-steps", "4", "--vae-batch-size", "8", "--text-steps", "4",
         "--text-batch-size", "8", "--base-steps", "8", "--base-batch-size", "8", "--device", "cpu", "--stage", "base")
 
 
@@ -55,8 +55,8 @@ def test_use_captions(base: Path, photos: Path, tmp_path: Path) -> None:
     without = train(base, photos, tmp_path / "without", "--use-captions=false")
     bare = tmp_path / "bare"
     bare.mkdir()
-    for picture in photos.glob("*.png"):
-        (bare / picture.name).write_bytes(picture.read_bytes())
+    for photo in photos.glob("*.png"):
+        (bare / photo.name).write_bytes(photo.read_bytes())
     assert without != with_captions
     assert without == train(base, bare, tmp_path / "none")
 
@@ -105,7 +105,7 @@ def test_offload_ema_changes_no_number(base: Path, photos: Path, tmp_path: Path)
 
 
 def test_validation_guidance_scale(base: Path, photos: Path, tmp_path: Path) -> None:
-    """Other validation pictures, the same training."""
+    """Other validation images, the same training."""
     found, losses = [], []
     for scale in ("1", "7.5", "12"):
         output = tmp_path / scale
@@ -118,16 +118,28 @@ def test_validation_guidance_scale(base: Path, photos: Path, tmp_path: Path) -> 
     assert all(found[0][name] != found[1][name] != found[2][name] for name in found[0])
 
 
-def test_vae_slicing_changes_no_picture(tiny_sd1: Path, tmp_path: Path) -> None:
-    drawn = []
+def test_the_guidance_of_validation_is_the_pipeline_s(tiny_sd1: Path, tiny_sdxl: Path, photos: Path, tmp_path: Path) -> None:
+    """Unset it is 7.5, and 5 for SDXL, as diffusers' pipelines have it."""
+    for model, scale in ((tiny_sd1, "7.5"), (tiny_sdxl, "5")):
+        found = []
+        for given in ((), (f"--validation-guidance-scale={scale}",), ("--validation-guidance-scale=6",)):
+            output = tmp_path / f"{model.name}{len(found)}"
+            train(model, photos, output, "--validation-prompt", "a photo of sks person", "--validation-steps=3",
+                  "--num-validation-images=1", "--validation-inference-steps=2", *given)
+            found.append([path.read_bytes() for path in sorted((output / "samples").rglob("*.png"))])
+        assert found[0] == found[1] != found[2] and found[0]
+
+
+def test_vae_slicing_changes_no_image(tiny_sd1: Path, tmp_path: Path) -> None:
+    generated = []
     for slicing in ("true", "false"):
         output = tmp_path / slicing
         ended = run(["sample", "--model", str(tiny_sd1), "--prompt", "a person", "--num-images", "3", "--steps", "2",
                      "--device", "cpu", "--output", str(output), f"--vae-slicing={slicing}"])
         assert ended.returncode == 0, ended.stderr
-        drawn.append([np.asarray(Image.open(path)).astype(int) for path in sorted(output.glob("*.png"))])
-    assert len(drawn[0]) == 3
-    assert max(np.abs(a - b).max() for a, b in zip(*drawn)) <= 1
+        generated.append([np.asarray(Image.open(path)).astype(int) for path in sorted(output.glob("*.png"))])
+    assert len(generated[0]) == 3
+    assert max(np.abs(a - b).max() for a, b in zip(*generated)) <= 1
 
 
 def pretrained(folder: Path, *options: str) -> dict[str, bytes]:
@@ -149,20 +161,20 @@ def test_pretrain_rates_average_and_threads(tmp_path: Path) -> None:
         assert changed["vae"] == plain["vae"] and changed["unet"] != plain["unet"], option
 
 
-def test_pretrain_judge_and_looks(tmp_path: Path) -> None:
-    """A judge of the asked steps and rate; the base is looked at so often, with the judge that is there."""
-    judges = []
+def test_pretrain_classifier_and_evaluations(tmp_path: Path) -> None:
+    """A portrait classifier of the asked steps and rate; the base is evaluated as often as asked, with the classifier that is there."""
+    classifiers = []
     for rate in ("1e-3", "5e-4"):
-        ended = run(["pretrain", "--output", str(tmp_path / rate), *NANO[:-1], "judge", "--judge-steps", "2",
-                     "--judge-learning-rate", rate])
+        ended = run(["pretrain", "--output", str(tmp_path / rate), *NANO[:-1], "classifier", "--classifier-steps", "2",
+                     "--classifier-learning-rate", rate])
         assert ended.returncode == 0, ended.stderr
         lines = (tmp_path / rate / "judge" / "metrics.jsonl").read_text().splitlines()
         assert json.loads(lines[-1])["step"] == 2
-        judges.append((tmp_path / rate / "judge" / "model" / "judge.safetensors").read_bytes())
-    assert judges[0] != judges[1]
-    pretrained(tmp_path / "1e-3", "--examine-steps", "4", "--base-steps", "4")
+        classifiers.append((tmp_path / rate / "judge" / "model" / "judge.safetensors").read_bytes())
+    assert classifiers[0] != classifiers[1]
+    pretrained(tmp_path / "1e-3", "--evaluation-steps", "4", "--base-steps", "4")
     curve = [json.loads(line) for line in (tmp_path / "1e-3" / "base" / "curve.jsonl").read_text().splitlines()]
-    assert [look["step"] for look in curve] == [4]
+    assert [entry["step"] for entry in curve] == [4]
 
 
 def test_every_option_is_named_in_a_test() -> None:

@@ -62,33 +62,33 @@ def test_lora_keeps_states_of_its_branches_alone() -> None:
     assert lora["cpu"]["peak_bytes"] < full["cpu"]["peak_bytes"]
 
 
-def test_class_pictures_without_guidance_are_half_the_work() -> None:
+def test_class_images_without_guidance_are_half_the_work() -> None:
     """The UNet's calls; their decoding is the same."""
-    full, half, fewer = (plan("--images", ME, "--base", BASE, *words)["flops"]["class_pictures"]
+    full, half, fewer = (plan("--images", ME, "--base", BASE, *words)["flops"]["class_images"]
                          for words in (("--class-guidance-scale", 2, "--class-num-inference-steps", 20),
                                        ("--class-guidance-scale", 1, "--class-num-inference-steps", 20),
                                        ("--class-guidance-scale", 1, "--class-num-inference-steps", 10)))
     assert full - half == pytest.approx(2 * (half - fewer), rel=1e-9)
 
 
-def test_looks_are_counted_like_the_class_pictures_they_are_drawn_as() -> None:
-    """Guided, 20 steps each: 16 + 8 pictures at 0, 100 and 200 steps, and four validation pictures at 0, 200."""
+def test_images_of_evaluations_are_counted_like_class_images() -> None:
+    """Guided, 20 steps each: 16 + 8 images at 0, 100 and 200 steps, and four validation images at 0, 200."""
     words = ("--images", ME, "--base", BASE, "--max-train-steps", 200, "--class-guidance-scale", 2,
              "--class-num-inference-steps", 20, "--num-class-images", 10)
     none, likeness, both = (plan(*words, *more) for more in (
         (), ("--identity-steps", 100),
         ("--identity-steps", 100, "--validation-prompt", "sks person", "--validation-steps", 200,
          "--validation-inference-steps", 20)))
-    one = none["flops"]["class_pictures"] / 10
-    assert none["flops"]["looks"] == 0
-    assert likeness["flops"]["looks"] == pytest.approx(3 * 24 * one, rel=1e-6)
-    assert both["flops"]["looks"] == pytest.approx((3 * 24 + 2 * 4) * one, rel=1e-6)
-    assert likeness["flops"]["total"] == pytest.approx(none["flops"]["total"] + likeness["flops"]["looks"])
+    one = none["flops"]["class_images"] / 10
+    assert none["flops"]["validation_and_identity"] == 0
+    assert likeness["flops"]["validation_and_identity"] == pytest.approx(3 * 24 * one, rel=1e-6)
+    assert both["flops"]["validation_and_identity"] == pytest.approx((3 * 24 + 2 * 4) * one, rel=1e-6)
+    assert likeness["flops"]["total"] == pytest.approx(none["flops"]["total"] + likeness["flops"]["validation_and_identity"])
     names = [phase["name"] for phase in both["gpu"]["phases"]]
-    assert names == ["encoding photos", "drawing class pictures", "training", "drawing validation pictures",
-                     "drawing for looks at likeness"]
+    assert names == ["encoding photos", "generating class images", "training", "generating validation images",
+                     "generating images for identity evaluation"]
     network = plan(*words, "--identity-steps", 100, "--identity-model", "any.onnx")
-    base = phase(network, "gpu", "drawing for looks at likeness")["the base, which reads the pictures"]
+    base = phase(network, "gpu", "generating images for identity evaluation")["the base, which reads the images"]
     weights = phase(network, "gpu", "training")
     assert base == sum(weights[f"weights of {part}"] for part in ("unet", "vae", "text_encoder"))
 
@@ -119,8 +119,8 @@ def test_probe_times_this_machine_and_leaves_nothing(tmp_path: Path) -> None:
     found = plan("--images", ME, "--probe", "--output", tmp_path / "run", "--max-train-steps", 500,
                  "--train-batch-size", 1, "--num-class-images", 8)
     probed = found["this_machine"]
-    assert probed["timed_steps"] >= 3 and probed["step_s"] > 0 and probed["class_picture_s"] > 0
-    assert probed["total_s"] > 500 * probed["step_s"] and probed["looks_s"] == 0
+    assert probed["timed_steps"] >= 3 and probed["step_s"] > 0 and probed["class_image_s"] > 0
+    assert probed["total_s"] > 500 * probed["step_s"] and probed["validation_and_identity_s"] == 0
     assert abs(found["cpu"]["peak_bytes"] / probed["peak_bytes"] - 1) < 0.2
     assert list(tmp_path.iterdir()) == []
 
@@ -144,7 +144,7 @@ def test_python_gets_the_same_plan() -> None:
     (["--images", "nowhere"], "nowhere"),
     (["--images", str(ME), "--micro-batch", "abc"], "micro_batch: must divide train_batch_size (got abc"),
     (["--images", str(ME), "--train-batch-size", "4", "--micro-batch", "3"], "micro_batch: must divide"),
-    (["--images", str(ME), "--resolution", "102"], "resolution: does not suit the VAE (got 102; allowed: multiples of 4)"),
+    (["--images", str(ME), "--resolution", "102"], "resolution: must be a multiple of the VAE's downscaling (got 102; allowed: multiples of 4)"),
     (["--images", str(ME), "--optimizer", "prodigy", "--learning-rate", "0.001"], "learning_rate"),
 ])
 def test_mistakes_are_one_line(words: list[str], said: str) -> None:

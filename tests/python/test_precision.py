@@ -80,8 +80,8 @@ def test_a_skipped_step_does_not_advance_the_rate(material: tuple[Path, Path], t
     """A prior that weighs a thousandfold makes float16's first loss scale overflow."""
     settings = Settings(learning_rate=1e-4, lr_scheduler="constant_with_warmup", lr_warmup_steps=12, max_train_steps=12,
                         with_prior_preservation=True, prior_loss_weight=1000.0)
-    class_pictures = ["--class-data-dir", str(material[1]), "--num-class-images", "5"]
-    ended = run(words(material, tmp_path / "run", settings, "fp16", *class_pictures), **EMULATE)
+    class_images = ["--class-data-dir", str(material[1]), "--num-class-images", "5"]
+    ended = run(words(material, tmp_path / "run", settings, "fp16", *class_images), **EMULATE)
     assert ended.returncode == 0, ended.stderr
     applied, lines = 0, metrics(tmp_path / "run")
     for line, following in zip(lines, lines[1:]):
@@ -124,3 +124,36 @@ def test_what_is_not_finite_is_never_applied_and_ends_the_run(material: tuple[Pa
     assert [line["skipped"] for line in metrics(output)] == [True] * 3
     assert not (output / "model").exists()
     assert json.loads((output / "last_error.json").read_text())["exit_code"] == 6
+
+
+@pytest.mark.parametrize("stored", ["float32", "float16"])
+def test_a_half_precision_run_exports_what_it_did_not_train_as_the_base_has_it(material: tuple[Path, Path], tmp_path: Path,
+                                                                               stored: str) -> None:
+    """The modules hold rounded text encoders and VAE; the files must not: bytes of the base, or, where it is stored in
+    half precision, its values in float32, since diffusers wants one dtype for all parts. Its pipeline takes the result."""
+    base = material[0]
+    if stored == "float16":
+        base = tmp_path / "half"
+        StableDiffusionPipeline.from_pretrained(material[0], torch_dtype=torch.float16).save_pretrained(base)
+    output = tmp_path / "run"
+    ended = run(words((base, material[1]), output, Settings(max_train_steps=1, learning_rate=1e-3), "bf16"))
+    assert ended.returncode == 0, ended.stderr
+    for part in ("text_encoder/model.safetensors", "vae/diffusion_pytorch_model.safetensors"):
+        if stored == "float32":
+            assert (output / "model" / part).read_bytes() == (base / part).read_bytes(), part
+        # transformers 5 writes no "text_model."
+        found, wanted = ({name.removeprefix("text_model."): tensor for name, tensor in load_file(file / part).items()}
+                         for file in (output / "model", base))
+        assert all(torch.equal(found[name], wanted[name].float()) for name in found), part
+    assert (output / "model" / UNET).read_bytes() != (base / UNET).read_bytes()
+    pipe = StableDiffusionPipeline.from_pretrained(output / "model")
+    pipe.set_progress_bar_config(disable=True)
+    assert pipe("a photo", num_inference_steps=1, height=32, width=32, output_type="np").images.shape == (1, 32, 32, 3)
+
+
+def test_a_trained_text_encoder_is_not_the_bases(material: tuple[Path, Path], tmp_path: Path) -> None:
+    output, encoder = tmp_path / "run", "text_encoder/model.safetensors"
+    settings = Settings(learning_rate=1e-3, max_train_steps=1, train_text_encoder=True)
+    ended = run(words(material, output, settings, "bf16"))
+    assert ended.returncode == 0, ended.stderr
+    assert (output / "model" / encoder).read_bytes() != (material[0] / encoder).read_bytes()

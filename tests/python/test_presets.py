@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
+from program import run
+from tiny_models import make_pipeline
+from training_reference import write_base, write_photos
 
 import sdtune
 
@@ -33,6 +38,88 @@ def test_lora_learns_faster_than_all_weights() -> None:
 
 
 @pytest.mark.parametrize("method", ["full", "lora"])
-def test_the_embedded_base_carries_its_presets(method: str) -> None:
+def test_the_bundled_base_carries_its_presets(method: str) -> None:
     copy = CONFIGS.parent / "models" / "portrait-64" / ("sdtune_defaults.yaml" if method == "full" else f"sdtune_defaults_{method}.yaml")
     assert copy.read_bytes() == (CONFIGS / f"{method}_portrait-64.yaml").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With a preset of its own for LoRA."""
+    folder = tmp_path_factory.mktemp("presets")
+    path = write_base(make_pipeline("sd1", folder / "vocabulary"), folder / "base", block_out_channels=(16, 32), layers_per_block=1,
+                      attention_head_dim=2)
+    (path / "sdtune_defaults_lora.yaml").write_text(
+        "with_prior_preservation: true\nnum_class_images: 6\nclass_num_inference_steps: 3\nrank: 2\nmax_train_steps: 9\n")
+    return path
+
+
+def words(base: Path, folder: Path) -> list[str]:
+    """A run of two steps; its first flags override two values of the preset."""
+    return ["--max-train-steps=2", "--rank=3", "--method=lora", "--base", str(base), "--images", str(write_photos(folder / "photos", 2, seed=0)),
+            "--output", str(folder / "run"), "--report-to=none", "--device=cpu"]
+
+
+SET = "preset   base/sdtune_defaults_lora.yaml: with_prior_preservation true, num_class_images 6, class_num_inference_steps 3"
+GENERATED = "generate 6 class images of 3 steps, before training; those found in class_data_dir are not generated again"
+
+
+def test_a_run_says_what_a_preset_set_before_it_generates(base: Path, tmp_path: Path) -> None:
+    """Values, file, number of images and time; what flags override is left out."""
+    options = words(base, tmp_path)
+    ended = run(["train", *options])
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stderr.splitlines()
+    assert lines[:2] == [SET, GENERATED]
+    told = next(i for i, line in enumerate(lines) if line.startswith("time     about ") and "for 6 class images (" in line)
+    assert told < next(i for i, line in enumerate(lines) if line.startswith("model    "))
+    again = run(["train", *options, "--overwrite"])  # the images are there
+    assert again.returncode == 0 and "for 6 class images (" not in again.stderr
+
+
+def test_check_and_plan_say_it_too(base: Path, tmp_path: Path) -> None:
+    options = words(base, tmp_path)
+    checked = run(["check", *options])
+    assert checked.returncode == 0, checked.stderr
+    assert checked.stdout.splitlines()[:2] == [SET, GENERATED] and "sdtune plan --probe" in checked.stdout
+    found = json.loads(run(["check", *options, "--json"]).stdout)
+    assert found["preset"]["values"] == {"with_prior_preservation": "true", "num_class_images": "6", "class_num_inference_steps": "3"}
+    assert Path(found["preset"]["file"]) == base / "sdtune_defaults_lora.yaml"
+    assert found["generation"] == [GENERATED.removeprefix("generate ")]
+    planned = run(["plan", *options]).stdout
+    assert SET.replace("preset   ", "preset ") in planned and GENERATED in planned
+
+
+def test_a_base_without_preset_says_nothing(base: Path, tmp_path: Path) -> None:
+    """Method full has none here."""
+    ended = run(["check", *words(base, tmp_path), "--method=full", "--rank=4"])
+    assert ended.returncode == 0 and "preset" not in ended.stdout and "generate" not in ended.stdout
+
+
+def test_the_preset_of_stable_diffusion_is_named(tmp_path: Path) -> None:
+    """`train --method lora --base SD15` generates 200 class images, which the plain defaults do not say."""
+    said = run(["plan", "--family=sd15", "--photos=10", "--method=lora", "--savings=false"]).stdout
+    line = next(line for line in said.splitlines() if line.startswith("preset "))
+    assert line.startswith("preset lora_sd15.yaml: ") and "with_prior_preservation true, num_class_images 200" in line
+    assert "generate 200 class images of 50 steps, before training" in said
+
+
+def test_help_and_reference_list_what_each_preset_sets() -> None:
+    """Every value of every file, and at the option that a preset may set another default."""
+    said = " ".join(run(["train", "--help"]).stdout.split())
+    assert "[default: false, or as the base's preset sets]" in said[said.index("--with-prior-preservation"):]
+    reference = (CONFIGS.parent / "docs" / "reference.md").read_text()
+    assert "| `--num-class-images` | int | `100` ([preset](#presets)) |" in reference
+    options = {option["name"]: option["presets"] for option in sdtune.TrainConfig.options()}
+    for name in (name for name in PRESETS if name.startswith(("full", "lora"))):
+        keys = re.findall(r"^(\w+):", (CONFIGS / name).read_text(), re.MULTILINE)
+        assert sorted(option for option, values in options.items() if name in values) == sorted(keys)
+        listed = ", ".join(f"{option} {values[name]}" for option, values in options.items() if name in values)
+        assert listed in said and f"| `{name}` |" in reference and f"| {listed} |" in reference
+
+
+def test_python_says_what_a_preset_set(base: Path) -> None:
+    config = sdtune.TrainConfig(base=str(base), method="lora", rank=3)
+    assert config.preset_values() == {"with_prior_preservation": "true", "num_class_images": "6", "class_num_inference_steps": "3",
+                                      "max_train_steps": "9"}
+    assert sdtune.TrainConfig(base=str(base)).preset_values() == {}

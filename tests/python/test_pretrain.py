@@ -53,7 +53,7 @@ def test_a_run_that_the_clock_broke_ends_in_the_same_bytes(trained: Path, tmp_pa
     assert files_of(tmp_path / "broken" / "model") == files_of(trained / "model")
 
 
-def test_diffusers_loads_and_draws(trained: Path) -> None:
+def test_diffusers_loads_and_generates(trained: Path) -> None:
     pipeline = StableDiffusionPipeline.from_pretrained(trained / "model", dtype=torch.float32, safety_checker=None)
     images = pipeline("a photo of a person", num_inference_steps=2, output_type="np").images
     assert images.shape == (1, 64, 64, 3) and np.isfinite(images).all()
@@ -81,7 +81,7 @@ def test_checkpoints_tell_the_words_and_the_noise_they_were_trained_on(trained: 
 
 
 def test_training_goes_on_from_a_model_that_is_there(trained: Path, tmp_path: Path) -> None:
-    """Its autoencoder is taken over, its words and weights begun with, on people that it did not see, watched by a judge that is there,
+    """Its autoencoder is taken over, its words and weights begun with, on people that it did not see, watched by a classifier that is there,
     and on the recipe's schedule, whatever its own was."""
     shutil.copytree(trained / "model", tmp_path / "old")
     path = tmp_path / "old" / "scheduler" / "scheduler_config.json"
@@ -101,7 +101,7 @@ def test_training_goes_on_from_a_model_that_is_there(trained: Path, tmp_path: Pa
     assert other.returncode == 2 and "initial_model" in other.stderr
 
 
-def test_the_judge_goes_on_from_one_that_is_there(trained: Path, tmp_path: Path) -> None:
+def test_the_classifier_starts_from_an_existing_one(trained: Path, tmp_path: Path) -> None:
     begun = ROOT / "models" / "portrait-judge"
     pretrain(tmp_path / "run", "--stage", "judge", "--initial-model", str(trained / "model"), "--initial-judge", str(begun), "--minutes", "0.00001")
     state = next((tmp_path / "run" / "judge" / "checkpoints").iterdir())
@@ -112,8 +112,8 @@ def test_the_judge_goes_on_from_one_that_is_there(trained: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("words, named", [(("--initial-model", "nowhere"), "initial_model: is not a folder"),
-                                          (("--initial-judge", "nowhere", "--stage", "judge"), "initial_judge: is not a folder"),
-                                          (("--first-picture", "3"), "first_picture: begins within a person's pictures")])
+                                          (("--initial-judge", "nowhere", "--stage", "judge"), "initial_classifier: is not a folder"),
+                                          (("--first-picture", "3"), "first_image: is not the first image of a person")])
 def test_what_cannot_be_begun_with_is_named(tmp_path: Path, words: tuple[str, ...], named: str) -> None:
     done = run(["pretrain", "--output", str(tmp_path / "run"), *NANO, *words])
     assert done.returncode == 2 and named in done.stderr, done.stderr
@@ -127,14 +127,14 @@ def test_options_come_from_a_file_too_and_unknown_ones_are_named(tmp_path: Path)
 
 
 def test_figures_are_of_what_is_there(trained: Path, tmp_path: Path) -> None:
-    """With the judge of this repository in the run's place; every share is of what was asked."""
+    """With the classifier of this repository in the run's place; every share is of what was asked."""
     folder = tmp_path / "run"
     shutil.copytree(trained, folder)
     without = run(["pretrain", "--output", str(folder), "--design", "nano", "--stage", "figures"])
-    assert without.returncode == 2 and "judge" in without.stderr
+    assert without.returncode == 2 and "portrait classifier" in without.stderr
     shutil.copytree(ROOT / "models" / "portrait-judge", folder / "judge" / "model")
-    measured = run(["pretrain", "--output", str(folder), "--design", "nano", "--num-pictures", "128", "--stage", "figures",
-                    "--figure-pictures", "16", "--device", "cpu"])
+    measured = run(["pretrain", "--output", str(folder), "--design", "nano", "--num-images", "128", "--stage", "figures",
+                    "--figure-images", "16", "--device", "cpu"])
     assert measured.returncode == 0, measured.stderr
     figures = json.loads((folder / "figures.json").read_text())
     assert 5 < figures["vae"]["psnr_db"] < 40

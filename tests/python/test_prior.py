@@ -1,4 +1,4 @@
-"""Class pictures: drawn once with a seed each, reused when nothing changed, drawn anew when something did."""
+"""Class images: generated once with a seed each, reused when nothing changed, generated anew when something did."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def train(material: tuple[Path, Path], output: Path, *options: str) -> list[dict[str, float]]:
-    """Two steps with four class pictures; the lines of metrics.jsonl."""
+    """Two steps with four class images; the lines of metrics.jsonl."""
     base, photos = material
     ended = run(["train", "--base", str(base), "--images", str(photos), "--output", str(output), "--device", "cpu",
                  "--with-prior-preservation", "--num-class-images", "4", "--train-batch-size", "2",
@@ -34,16 +34,16 @@ def train(material: tuple[Path, Path], output: Path, *options: str) -> list[dict
     return [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
 
 
-def class_pictures(output: Path) -> dict[str, str]:
+def class_images(output: Path) -> dict[str, str]:
     """Name -> hash."""
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted((output / "class_images").glob("*.png"))}
 
 
-def test_class_pictures_are_drawn_once_and_reused(material: tuple[Path, Path], tmp_path: Path) -> None:
+def test_class_images_are_generated_once_and_reused(material: tuple[Path, Path], tmp_path: Path) -> None:
     output = tmp_path / "run"
     first_lines = train(material, output)
-    first = class_pictures(output)
+    first = class_images(output)
     assert len(first) == 4
     assert len(set(first.values())) == 4
     written = {path: path.stat().st_mtime_ns for path in (output / "class_images").glob("*.png")}
@@ -51,24 +51,24 @@ def test_class_pictures_are_drawn_once_and_reused(material: tuple[Path, Path], t
     assert {path: path.stat().st_mtime_ns for path in written} == written
 
 
-def test_another_prompt_draws_anew(material: tuple[Path, Path], tmp_path: Path) -> None:
+def test_another_prompt_generates_anew(material: tuple[Path, Path], tmp_path: Path) -> None:
     output = tmp_path / "run"
     train(material, output)
-    first = class_pictures(output)
+    first = class_images(output)
     train(material, output, "--overwrite", "--class-prompt", "a photo of a dog")
-    assert set(class_pictures(output).values()) - set(first.values())
+    assert set(class_images(output).values()) - set(first.values())
 
 
 def test_steps_and_guidance_are_the_ones_asked_for(material: tuple[Path, Path], tmp_path: Path) -> None:
-    """Without guidance the pictures are another set, half the work, and a run goes on only with its own."""
+    """Without guidance the images are another set, half the work, and a run resumes only with its own."""
     output = tmp_path / "run"
     train(material, output, "--class-num-inference-steps", "3")
-    first = class_pictures(output)
+    first = class_images(output)
     train(material, output, "--overwrite", "--class-num-inference-steps", "3", "--class-guidance-scale", "1",
           "--checkpointing-steps", "1")
     made = json.loads((output / "class_images" / "manifest.json").read_text())
     assert made["sampler"]["steps"] == 3 and made["sampler"]["guidance_scale"] == 1
-    assert len(set(class_pictures(output).values()) - set(first.values())) == 4
+    assert len(set(class_images(output).values()) - set(first.values())) == 4
     base, photos = material
     other = run(["train", "--base", str(base), "--images", str(photos), "--output", str(output), "--device", "cpu",
                  "--with-prior-preservation", "--num-class-images", "4", "--train-batch-size", "2", "--max-train-steps", "3",
@@ -82,20 +82,20 @@ def test_the_loss_is_the_sum_of_its_parts(material: tuple[Path, Path], tmp_path:
         assert line["loss_prior"] != line["loss_instance"]
 
 
-def test_a_stop_while_drawing_keeps_what_was_drawn(material: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_stop_while_generating_keeps_what_was_generated(material: tuple[Path, Path], tmp_path: Path) -> None:
     base, photos = material
     output = tmp_path / "run"
     process = subprocess.Popen(
         [str(SDTUNE), "train", "--base", str(base), "--images", str(photos), "--output", str(output), "--device", "cpu",
          "--with-prior-preservation", "--num-class-images", "500", "--sample-batch-size", "1", "--max-train-steps", "1"],
         text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    while not class_pictures(output) and process.poll() is None:
+    while not class_images(output) and process.poll() is None:
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 143, errors
-    drawn = class_pictures(output)
+    drawn = class_images(output)
     assert 0 < len(drawn) < 500
     lines = train(material, output, "--resume-from-checkpoint", "auto")
     assert len(lines) == 2
-    assert drawn.items() <= class_pictures(output).items()
+    assert drawn.items() <= class_images(output).items()

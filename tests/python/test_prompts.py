@@ -18,7 +18,7 @@ import a1111_prompts as a1111
 from program import run
 
 FAMILIES = ["sd1", "sd2", "sdxl"]
-TOLERANCE = 1e-5  # relative L2 of text states
+TOLERANCE = 1e-5  # relative L2 of prompt embeddings
 LONG = "a portrait of a person in a green coat, soft light from the left, " * 12
 NO_COMMAS = "a portrait of a person in a green coat with soft light from the left " * 12
 PROMPTS = {
@@ -140,8 +140,8 @@ def test_plain_is_diffusers_and_the_default(pairs: Callable[[str], Pair], family
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_pictures_of_a_long_prompt(pairs: Callable[[str], Pair], family: str) -> None:
-    """The shorter of prompt and negative prompt gets empty chunks; diffusers draws from the same states."""
+def test_images_of_a_long_prompt(pairs: Callable[[str], Pair], family: str) -> None:
+    """The shorter of prompt and negative prompt gets empty chunks; diffusers generates from the same embeddings."""
     theirs, ours = pairs(family)
     for prompt, negative in (("a (cat:1.3)", LONG), (LONG, "blurry, [ugly]")):
         count = max(a1111.chunk_count(theirs, text) for text in (prompt, negative))
@@ -182,7 +182,7 @@ def test_clip_skip_is_diffusers(pairs: Callable[[str], Pair], family: str, clip_
 
 
 WRONG = {
-    "prompt_syntax": ({"prompt_syntax": "a1111"}, "plain, weighted"),
+    "prompt_syntax": ({"prompt_syntax": "a1111"}, "weighted, plain"),
     "clip_skip": ({"clip_skip": 3}, "0..2"),
     "weight": ({"prompt": "a (cat:1.2.3)", "prompt_syntax": "weighted"}, "1.2.3"),
     "editing": ({"prompt": "a [cat:dog:0.5]", "prompt_syntax": "weighted"}, "between steps"),
@@ -199,11 +199,11 @@ def test_wrong_values_are_named(pairs: Callable[[str], Pair], case: str) -> None
 
 
 def draw(folder: Path, target: Path, *more: str) -> tuple[np.ndarray, str]:
-    """(pixels, parameters) of the program's picture."""
+    """(pixels, parameters) of the program's image."""
     done = run(["sample", "--model", str(folder), "--steps", "3", "--seed", "3", "--output", str(target), *more])
     assert done.returncode == 0, done.stderr
-    with Image.open(done.stdout.strip()) as picture:
-        return np.asarray(picture, dtype=int), picture.info["parameters"]
+    with Image.open(done.stdout.strip()) as image:
+        return np.asarray(image, dtype=int), image.info["parameters"]
 
 
 def test_program_reads_weights_unless_told_not_to(pairs: Callable[[str], Pair], tiny_sd1: Path, tmp_path: Path) -> None:

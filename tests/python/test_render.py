@@ -1,4 +1,4 @@
-"""`sdtune render`: pictures, captions and labels of made-up people."""
+"""`sdtune render`: images, captions and labels of synthetic people."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_pictures_captions_and_labels_match(tmp_path: Path) -> None:
+def test_images_captions_and_labels_match(tmp_path: Path) -> None:
     done = render(tmp_path / "r", "--count", "4", "--views", "2", "--size", "48", "--set", "validation", "--seed", "7")
     assert done.stdout.splitlines() == [str(tmp_path / "r" / "labels.jsonl")]
-    assert "8 pictures of 48 px" in done.stderr
+    assert "8 images of 48 px" in done.stderr
     labels = labels_of(tmp_path / "r")
     assert [label["file"] for label in labels] == [
         f"validation-{person:06}-{view:03}.png" for person in range(7, 11) for view in range(2)]
     for label in labels:
-        picture = Image.open(tmp_path / "r" / label["file"])
-        assert (picture.size, picture.mode) == ((48, 48), "RGB")
-        assert picture.text["Software"].startswith("sdtune ") and picture.text["Source"] == "rendered"
-        assert picture.text["Description"] == label["caption"]
+        image = Image.open(tmp_path / "r" / label["file"])
+        assert (image.size, image.mode) == ((48, 48), "RGB")
+        assert image.text["Software"].startswith("sdtune ") and image.text["Source"] == "rendered"
+        assert image.text["Description"] == label["caption"]
         caption = (tmp_path / "r" / label["file"]).with_suffix(".txt").read_text(encoding="utf-8")
         assert caption == label["caption"] + "\n" and "person" in caption
         seen = label["identity"] | label["context"]
@@ -63,8 +63,8 @@ def test_pictures_captions_and_labels_match(tmp_path: Path) -> None:
     assert first["identity"] != labels[2]["identity"]
 
 
-def test_a_seed_is_a_picture(tmp_path: Path) -> None:
-    """Whatever the number of threads, of pictures beside it, and whichever the process."""
+def test_a_seed_is_an_image(tmp_path: Path) -> None:
+    """Whatever the number of threads, of images beside it, and whichever the process."""
     words = ["--count", "5", "--views", "2", "--size", "32"]
     for threads in (1, 2, 5):
         render(tmp_path / f"t{threads}", *words, "--threads", str(threads))
@@ -77,9 +77,9 @@ def test_a_seed_is_a_picture(tmp_path: Path) -> None:
     assert contents(tmp_path / "other")["training-000005-000.png"] not in first.values()
 
 
-def test_sets_have_no_person_and_no_picture_in_common(tmp_path: Path) -> None:
+def test_sets_have_no_person_and_no_image_in_common(tmp_path: Path) -> None:
     people: list[int] = []
-    pictures: list[int] = []
+    images: list[int] = []
     bounds = {"training": (0, 2**32), "validation": (2**32, 2**33), "reserved": (2**33, 2**33 + 50)}
     for name, (low, high) in bounds.items():
         for seed in (0, 47 if name == "reserved" else 2**32 - 3):
@@ -88,9 +88,9 @@ def test_sets_have_no_person_and_no_picture_in_common(tmp_path: Path) -> None:
             labels = labels_of(folder)
             assert all(low <= label["person_seed"] < high for label in labels)
             people += [label["person_seed"] for label in labels]
-            pictures += [label["picture_seed"] for label in labels]
+            images += [label["picture_seed"] for label in labels]
     assert len(set(people)) == len(people) == 18
-    assert len(set(pictures)) == len(pictures)
+    assert len(set(images)) == len(images)
 
 
 def test_a_subject_is_a_reserved_person(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_subject_is_a_reserved_person(tmp_path: Path) -> None:
     assert labels_of(tmp_path / "a")[0]["person_seed"] == 2**33 + 3
 
 
-def test_contact_sheet_shows_every_picture(tmp_path: Path) -> None:
+def test_contact_sheet_shows_every_image(tmp_path: Path) -> None:
     sheet = tmp_path / "sheets" / "all.png"
     done = render(tmp_path / "r", "--count", "2", "--views", "3", "--size", "20", "--contact-sheet", str(sheet))
     assert done.stdout.splitlines()[-1] == str(sheet)
@@ -135,10 +135,10 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("words", "said"), [
     (["--size", "15"], "--size: is out of range (got 15; allowed: 16 <= x <= 1024)"),
     (["--subject", "50"], "--subject: is out of range (got 50; allowed: 0 <= x <= 49)"),
-    (["--subject", "1", "--set", "training"], "--set: does not go with --subject"),
-    (["--subject", "1", "--seed", "2"], "--seed: does not go with --subject"),
-    (["--set", "reserved", "--seed", "40", "--count", "11"], "--count: goes beyond the set's last person"),
-    (["--views", "65536", "--first-view", "1"], "--views: goes beyond a person's last picture"),
+    (["--subject", "1", "--set", "training"], "--set: contradicts --subject"),
+    (["--subject", "1", "--seed", "2"], "--seed: contradicts --subject"),
+    (["--set", "reserved", "--seed", "40", "--count", "11"], "--count: is beyond the last person of the set"),
+    (["--views", "65536", "--first-view", "1"], "--views: is beyond the last image of a person"),
     (["--set", "test"], "--set: "),
     (["--contact-sheet", "sheet.jpg"], "--contact-sheet: does not end with .png"),
     (["--contact-sheet", "s.png", "--size", "1024", "--count", "200"], "--contact-sheet: would have more than 100"),
@@ -167,7 +167,7 @@ def test_an_interrupted_render_is_a_whole_smaller_one(tmp_path: Path) -> None:
 
 
 def test_train_can_read_the_folder(tmp_path: Path, tiny_sd1: Path) -> None:
-    """check, which reads photos as train does, finds each picture with its caption."""
+    """check, which reads photos as train does, finds each image with its caption."""
     render(tmp_path / "r", "--count", "3", "--size", "32")
     done = run(["check", "--images", str(tmp_path / "r"), "--base", str(tiny_sd1), "--output", str(tmp_path / "run"),
                 "--json"])

@@ -17,7 +17,7 @@ from training_reference import write_base, write_photos
 
 
 class Page(HTMLParser):
-    """What the page shows: text, pictures by their description, polylines, and everything it points to."""
+    """What the page shows: text, images by their description, polylines, and everything it points to."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ def test_the_page_holds_the_run(material: tuple[Path, Path, Path], tmp_path: Pat
     page = Page(output / "report.html")
     assert all(source.startswith("data:image/png;base64,") for source in page.sources)
     assert not re.search(r"https?://|url\(|@import|<script", text)
-    assert page.pictures == {"validation pictures, step-00000060": (output / "samples/step-00000060/grid.png").read_bytes()}
+    assert page.pictures == {"validation images, step-00000060": (output / "samples/step-00000060/grid.png").read_bytes()}
     assert (output / "config.yaml").read_text() in page.text
     assert "me & you" in page.text and "done after step 60 of 60" in page.text
     for name in ("loss on held-out photos", "loss", "lr", "grad_norm"):

@@ -1,4 +1,4 @@
-"""report.html in a real browser without a network: every picture decodes, every curve is drawn, nothing is asked for."""
+"""report.html in a real browser without a network: every image decodes, every curve has a size, nothing is requested."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of a run with pictures, held-out photos and a title that is no markup, alone in a folder."""
+    """Of a run with images, held-out photos and a title that is no markup, alone in a folder."""
     folder = tmp_path_factory.mktemp("report")
     base = write_base(make_pipeline("sd1", folder / "vocabulary"), folder / "base")
     photos, held_out = write_photos(folder / "photos", 3, seed=0), write_photos(folder / "held_out", 2, seed=5)
@@ -58,7 +58,7 @@ def page(browser: webdriver.Chrome, report: Path) -> webdriver.Chrome:
     return browser
 
 
-def test_every_picture_decodes_and_every_curve_has_a_size(page: webdriver.Chrome) -> None:
+def test_every_image_decodes_and_every_curve_has_a_size(page: webdriver.Chrome) -> None:
     widths = page.execute_script("return [...document.images].map(i => i.complete ? i.naturalWidth : 0)")
     assert widths and min(widths) > 0
     boxes = page.execute_script("return [...document.querySelectorAll('polyline')].map(p => {"
@@ -83,7 +83,7 @@ def test_the_title_is_text_and_the_sections_are_there(page: webdriver.Chrome) ->
 
 @pytest.mark.parametrize("width", [WIDTH, PHONE_WIDTH])
 def test_it_fits_the_window(page: webdriver.Chrome, width: int) -> None:
-    """No picture or curve is wider than the page, on a telephone either."""
+    """No image or curve is wider than the page, on a telephone either."""
     page.set_window_size(width, 900)  # 500 is the narrowest that Chromium makes
     widest = page.execute_script("return Math.max(...[...document.querySelectorAll('img, svg')].map("
                                  "e => e.getBoundingClientRect().right))")

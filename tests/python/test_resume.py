@@ -121,57 +121,57 @@ def test_a_signal_saves_and_stops(which: signal.Signals, code: int, material: tu
     assert model_hash(output) == model_hash(undisturbed[0])
 
 
-def with_pictures(material: tuple[Path, Path], output: Path, *options: str) -> list[str]:
-    """Four steps, with pictures that take a while after the second and the last."""
+def with_images(material: tuple[Path, Path], output: Path, *options: str) -> list[str]:
+    """Four steps, with images that take a while after the second and the last."""
     return words(material, output, "--max-train-steps", "4", "--checkpointing-steps", "1000", "--validation-prompt",
                  "a photo", "--validation-steps", "2", "--num-validation-images", "2", "--validation-inference-steps",
                  "60", *options)
 
 
-def pictures_of(output: Path, step: int) -> dict[str, bytes]:
+def images_of(output: Path, step: int) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (output / f"samples/step-{step:08d}").glob("*")}
 
 
 @pytest.fixture(scope="module")
-def with_all_pictures(material: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def with_all_images(material: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("pictures") / "run"
-    ended = run(with_pictures(material, output))
+    ended = run(with_images(material, output))
     assert ended.returncode == 0, ended.stderr
-    assert len(pictures_of(output, 2)) == len(pictures_of(output, 4)) == 3
+    assert len(images_of(output, 2)) == len(images_of(output, 4)) == 3
     return output
 
 
 @pytest.mark.parametrize("step", [2, 4])
-def test_drawing_pictures_can_be_stopped_and_is_made_up_for(step: int, material: tuple[Path, Path],
-                                                            with_all_pictures: Path, tmp_path: Path) -> None:
+def test_generation_of_images_can_be_stopped_and_is_made_up_for(step: int, material: tuple[Path, Path],
+                                                            with_all_images: Path, tmp_path: Path) -> None:
     output = tmp_path / "run"
-    process = start(with_pictures(material, output))
+    process = start(with_images(material, output))
     wait_for_step(process, output, step)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
     assert (output / f"checkpoints/step-{step:08d}/manifest.json").exists()
-    assert not pictures_of(output, step)
+    assert not images_of(output, step)
     assert not (output / "model").exists()
-    ended = run(with_pictures(material, output, "--resume-from-checkpoint", "latest"))
+    ended = run(with_images(material, output, "--resume-from-checkpoint", "latest"))
     assert ended.returncode == 0, ended.stderr
     for drawn in (2, 4):
-        assert pictures_of(output, drawn) == pictures_of(with_all_pictures, drawn)
-    assert model_hash(output) == model_hash(with_all_pictures)
+        assert images_of(output, drawn) == images_of(with_all_images, drawn)
+    assert model_hash(output) == model_hash(with_all_images)
     assert steps_of(output) == [1, 2, 3, 4]
 
 
-def test_pictures_that_are_there_are_not_drawn_again(material: tuple[Path, Path], with_all_pictures: Path,
+def test_images_that_are_there_are_not_generated_again(material: tuple[Path, Path], with_all_images: Path,
                                                      tmp_path: Path) -> None:
     output, saving = tmp_path / "run", ("--checkpointing-steps", "2")
-    process = start(with_pictures(material, output, *saving))
+    process = start(with_images(material, output, *saving))
     wait_for_step(process, output, 3)
     process.kill()
     process.communicate()
     grid = output / "samples/step-00000002/grid.png"
-    assert grid.read_bytes() == pictures_of(with_all_pictures, 2)["grid.png"]
+    assert grid.read_bytes() == images_of(with_all_images, 2)["grid.png"]
     grid.write_bytes(b"as it was")
-    ended = run(with_pictures(material, output, *saving, "--resume-from-checkpoint", "latest"))
+    ended = run(with_images(material, output, *saving, "--resume-from-checkpoint", "latest"))
     assert ended.returncode == 0, ended.stderr
     assert grid.read_bytes() == b"as it was"
 
@@ -259,7 +259,7 @@ def test_two_processes_cannot_share_a_folder(material: tuple[Path, Path], tmp_pa
 
 def test_a_resumed_average_is_that_of_an_undisturbed_run(material: tuple[Path, Path], undisturbed: tuple[Path, float],
                                                          tmp_path: Path) -> None:
-    """The average is in the checkpoint, is what is drawn with and exported, and is not the last weights."""
+    """The average is in the checkpoint, is what images are generated with and exported, and is not the last weights."""
     options = ("--use-ema", "--ema-decay", "0.9", "--max-train-steps", "12", "--validation-prompt", "a photo",
                "--validation-steps", "12", "--num-validation-images", "1", "--validation-inference-steps", "3")
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"

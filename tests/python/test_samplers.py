@@ -1,4 +1,4 @@
-"""--sampler: each name draws, what a name stands for, and names that do not exist."""
+"""--sampler: each name generates, what a name stands for, and names that do not exist."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SAMPLERS = {
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_a_name_draws_the_picture_of_diffusers(tiny_sd1: Path, tmp_path: Path, name: str) -> None:
+def test_a_name_gives_the_image_of_diffusers(tiny_sd1: Path, tmp_path: Path, name: str) -> None:
     class_name, options, steps = SAMPLERS[name]
     pipeline = diffusers.StableDiffusionPipeline.from_pretrained(tiny_sd1, safety_checker=None)
     pipeline.scheduler = scheduler_class(class_name).from_config(pipeline.scheduler.config, **options)

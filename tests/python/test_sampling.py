@@ -1,4 +1,4 @@
-"""Whole sampling runs beside diffusers' pipelines: same seed, same prompt, same picture."""
+"""Whole sampling runs beside diffusers' pipelines: same seed, same prompt, same image."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_empty_and_absent_negative_differ_for_sdxl(pairs: Callable[[str], Pair])
 
 
 @pytest.mark.parametrize("family", ["sd1", "sd2", "sdxl"])
-def test_decoded_picture(pairs: Callable[[str], Pair], family: str) -> None:
+def test_decoded_image(pairs: Callable[[str], Pair], family: str) -> None:
     got, expected = draw(pairs(family), output_type="np", prompt=["a cat", PROMPT], steps=5)
     assert got.shape == (2, 32, 32, 3) and got.dtype == np.float32
     assert np.abs(got - expected).max() <= 1e-3

@@ -188,7 +188,7 @@ def test_program_takes_vae_and_embedding(tiny_sd1: Path, tmp_path: Path, other_v
     words = ["sample", "--model", str(tiny_sd1), "--prompt", "a (toy:1.2) cat", "--steps", "2", "--output", "out"]
     call = {"prompt": "a (toy:1.2) cat", "num_inference_steps": 2, "prompt_syntax": "weighted"}
 
-    def picture(*more: str) -> np.ndarray:
+    def image(*more: str) -> np.ndarray:
         done = run([*words, *more], cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         return np.asarray(Image.open(tmp_path / done.stdout.strip()), dtype=int)
@@ -198,10 +198,10 @@ def test_program_takes_vae_and_embedding(tiny_sd1: Path, tmp_path: Path, other_v
     embedded = np.asarray(ours(**call).images[0], dtype=int)
     ours.load_vae(path)
     both = np.asarray(ours(**call).images[0], dtype=int)
-    assert np.abs(picture() - bare).max() <= 1
+    assert np.abs(image() - bare).max() <= 1
     for given in ("toy.safetensors", "toy.safetensors:toy"):
-        assert np.abs(picture("--embedding", given) - embedded).max() <= 1 < np.abs(embedded - bare).max()
-    assert np.abs(picture("--embedding", "toy.safetensors", "--vae", str(path)) - both).max() <= 1
+        assert np.abs(image("--embedding", given) - embedded).max() <= 1 < np.abs(embedded - bare).max()
+    assert np.abs(image("--embedding", "toy.safetensors", "--vae", str(path)) - both).max() <= 1
     assert np.abs(both - embedded).max() > 1
     for option in ("--embedding", "--vae"):
         refused = run([*words, option, "nowhere.safetensors"], cwd=tmp_path)

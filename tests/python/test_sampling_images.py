@@ -174,7 +174,7 @@ print(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1])
 
 
 def test_slices_need_less_memory(tiny_sd1: Path) -> None:
-    """Eight pictures of 256 px: one layer's output is 8 MiB for each of them."""
+    """Eight images of 256 px: one layer's output is 8 MiB for each of them."""
     one_by_one, at_once = (
         int(subprocess.run([sys.executable, "-c", DECODE, str(tiny_sd1), f"{word}_vae_slicing"], check=True,
                            capture_output=True, text=True).stdout) for word in ("enable", "disable"))
@@ -188,7 +188,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "image of 0..255": ({"image": np.full((32, 32, 3), 7.0)}, "outside 0..1"),
     "image count": ({"image": [photo()] * 3, "prompt": ["a", "b"]}, "3 for 2"),
     "image and size": ({"image": np.zeros((32, 32, 3), np.float32), "width": 40}, "allowed: 40x32"),
-    "hires_scale": ({"hires_scale": 0.5}, ">= 1"),
+    "hires_scale": ({"hires_scale": 0.5}, "1 <= x <= 8"),
     "strength of the second pass": ({"hires_scale": 2, "hires_strength": 0}, "0 < x <= 1"),
     "hires_steps": ({"hires_scale": 2, "hires_steps": 3, "timesteps": [900, 500]}, "given timesteps"),
 }
@@ -202,33 +202,33 @@ def test_wrong_values_are_named(pairs: Callable[[str], Pair], case: str) -> None
     assert named in str(caught.value)
 
 
-def program_picture(folder: Path, target: Path, *words: str) -> np.ndarray:
+def program_image(folder: Path, target: Path, *words: str) -> np.ndarray:
     done = run(["sample", "--model", str(folder), "--prompt", PROMPT, "--steps", "5", "--seed", "3",
                 "--output", str(target), *words])
     assert done.returncode == 0, done.stderr
     return np.asarray(Image.open(done.stdout.strip()), dtype=int)
 
 
-def test_program_draws_from_a_picture(pairs: Callable[[str], Pair], tiny_sd1: Path, tmp_path: Path) -> None:
+def test_program_starts_from_an_image(pairs: Callable[[str], Pair], tiny_sd1: Path, tmp_path: Path) -> None:
     ours = pairs("sd1")[1]
     photo(32, 24).save(tmp_path / "start.png")
     words = ["--init-image", str(tmp_path / "start.png"), "--strength", "0.6"]
-    got = program_picture(tiny_sd1, tmp_path / "out", *words)
+    got = program_image(tiny_sd1, tmp_path / "out", *words)
     call = {"num_inference_steps": 5, "seed": 3}
     wanted = np.asarray(ours(PROMPT, image=photo(32, 24), strength=0.6, **call).images[0], dtype=int)
     assert np.abs(got - wanted).max() <= 1
     other = np.asarray(ours(PROMPT, image=photo(32, 24), strength=0.8, **call).images[0], dtype=int)
     assert np.abs(got - other).max() > 3
-    assert program_picture(tiny_sd1, tmp_path / "out", *words, "--width", "40", "--height", "36").shape == (36, 40, 3)
+    assert program_image(tiny_sd1, tmp_path / "out", *words, "--width", "40", "--height", "36").shape == (36, 40, 3)
     photo(320, 160).save(tmp_path / "large.png")  # brought down to about the model's own number of pixels
     words[1] = str(tmp_path / "large.png")
-    assert program_picture(tiny_sd1, tmp_path / "out", *words).shape == (20, 44, 3)
+    assert program_image(tiny_sd1, tmp_path / "out", *words).shape == (20, 44, 3)
 
 
-def test_program_draws_a_second_pass(pairs: Callable[[str], Pair], tiny_sd1: Path, tmp_path: Path) -> None:
+def test_program_runs_a_second_pass(pairs: Callable[[str], Pair], tiny_sd1: Path, tmp_path: Path) -> None:
     ours = pairs("sd1")[1]
     words = ["--hires-scale", "2", "--hires-steps", "7", "--hires-strength", "0.5"]
-    got = program_picture(tiny_sd1, tmp_path / "out", *words)
+    got = program_image(tiny_sd1, tmp_path / "out", *words)
     call = {"num_inference_steps": 5, "seed": 3, "hires_scale": 2, "hires_strength": 0.5}
     wanted, other = (np.asarray(ours(PROMPT, hires_steps=n, **call).images[0], dtype=int) for n in (7, 3))
     assert got.shape == (64, 64, 3) and np.abs(got - wanted).max() <= 1
@@ -238,8 +238,8 @@ def test_program_draws_a_second_pass(pairs: Callable[[str], Pair], tiny_sd1: Pat
 def test_program_decodes_in_tiles(pairs: Callable[[str], Pair], tiny_sd1: Path, tmp_path: Path) -> None:
     ours = pairs("sd1")[1]
     size = ["--width", "64", "--height", "48"]
-    got = program_picture(tiny_sd1, tmp_path, *size, "--vae-tiling")
-    whole = program_picture(tiny_sd1, tmp_path, *size)
+    got = program_image(tiny_sd1, tmp_path, *size, "--vae-tiling")
+    whole = program_image(tiny_sd1, tmp_path, *size)
     ours.enable_vae_tiling()
     wanted = np.asarray(ours(PROMPT, num_inference_steps=5, seed=3, width=64, height=48).images[0], dtype=int)
     ours.disable_vae_tiling()
@@ -249,7 +249,7 @@ def test_program_decodes_in_tiles(pairs: Callable[[str], Pair], tiny_sd1: Path, 
 def test_program_guides_as_asked(pairs: Callable[[str], Pair], tiny_sd1: Path, tmp_path: Path) -> None:
     ours = pairs("sd1")[1]
     ours.scheduler = sdtune.DDIMScheduler.from_config(ours.scheduler.config)
-    got = program_picture(tiny_sd1, tmp_path, "--sampler", "ddim", "--guidance-rescale", "0.7", "--eta", "0.5")
+    got = program_image(tiny_sd1, tmp_path, "--sampler", "ddim", "--guidance-rescale", "0.7", "--eta", "0.5")
     call = {"num_inference_steps": 5, "seed": 3}
     wanted, *others = (np.asarray(ours(PROMPT, **call, **more).images[0], dtype=int) for more in (
         {"guidance_rescale": 0.7, "eta": 0.5}, {"guidance_rescale": 0.7}, {"eta": 0.5}))

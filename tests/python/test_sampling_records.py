@@ -1,4 +1,4 @@
-"""Prompt files with kohya's flags, the texts inside pictures, and pictures drawn again from them."""
+"""Prompt files with kohya's flags, the texts inside images, and images generated again from them."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ STEPS = ["--steps", "3"]
 
 
 def sample(cwd: Path, *words: str) -> list[Path]:
-    """The pictures that `sdtune sample WORDS...` wrote."""
+    """The images that `sdtune sample WORDS...` wrote."""
     done = run(["sample", *words], cwd=cwd)
     assert done.returncode == 0, done.stderr
     return [cwd / line for line in done.stdout.split()]
 
 
 def texts_of(path: Path) -> dict[str, str]:
-    with Image.open(path) as picture:
-        return dict(picture.text)
+    with Image.open(path) as image:
+        return dict(image.text)
 
 
 def pixels(path: Path) -> np.ndarray:
     return np.asarray(Image.open(path), dtype=int)
 
 
-def again(cwd: Path, picture: Path, *words: str) -> tuple[Path, str]:
-    """(the picture drawn like it, what was said on stderr)."""
-    done = run(["sample", "--like", str(picture), "--output", "again", *words], cwd=cwd)
+def again(cwd: Path, image: Path, *words: str) -> tuple[Path, str]:
+    """(the image generated like it, what was said on stderr)."""
+    done = run(["sample", "--like", str(image), "--output", "again", *words], cwd=cwd)
     assert done.returncode == 0, done.stderr
     (path,) = done.stdout.split()
     return cwd / path, done.stderr
 
 
 def test_prompt_file_with_flags_of_kohya(tiny_sd1: Path, tmp_path: Path) -> None:
-    """Each line draws what the same options on the command line draw."""
+    """Each line gives the image of the same options on the command line."""
     (tmp_path / "prompts.txt").write_text(
         "# kohya's sample prompts\n"
         "a (cat:1.2) --n blurry, dark --w 40 --h 24 --d 5 --l 4.5 --s 4 --ss euler_a\n"
@@ -110,15 +110,15 @@ def test_text_is_read_by_web_interfaces(tiny_sd1: Path, tmp_path: Path) -> None:
     assert re.fullmatch("me: [0-9a-f]{12}", entries["Lora hashes"])
 
 
-def test_mark_of_generated_pictures(tiny_sd1: Path, tmp_path: Path) -> None:
+def test_mark_of_generated_images(tiny_sd1: Path, tmp_path: Path) -> None:
     """XMP in an iTXt chunk, readable as XML; --no-ai-mark leaves it out and changes no pixel."""
     words = ["--model", str(tiny_sd1), *STEPS, "--prompt", "a cat"]
     (marked,) = sample(tmp_path, *words, "--grid", "grid.png")[:1]
     (bare,) = sample(tmp_path, *words, "--no-ai-mark")
     for path in (marked, tmp_path / "grid.png"):
-        with Image.open(path) as picture:
-            assert isinstance(picture.text["XML:com.adobe.xmp"], PngImagePlugin.iTXt)
-            packet = picture.text["XML:com.adobe.xmp"]
+        with Image.open(path) as image:
+            assert isinstance(image.text["XML:com.adobe.xmp"], PngImagePlugin.iTXt)
+            packet = image.text["XML:com.adobe.xmp"]
         root = ElementTree.fromstring(packet)
         source = root.find(".//{*}Description").get("{http://iptc.org/std/Iptc4xmpExt/2008-02-29/}DigitalSourceType")
         assert source == "http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia"
@@ -141,7 +141,7 @@ CASES: dict[str, list[str]] = {
 
 
 @pytest.mark.parametrize("family, case", [("sd1", case) for case in CASES] + [("sdxl", "defaults"), ("sdxl", "files")])
-def test_like_repeats_a_picture_byte_by_byte(tiny_folder, tmp_path: Path, family: str, case: str) -> None:
+def test_like_repeats_an_image_byte_by_byte(tiny_folder, tmp_path: Path, family: str, case: str) -> None:
     if case == "files":
         Image.fromarray(np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)).save(
             tmp_path / "start.png")
@@ -155,12 +155,22 @@ def test_like_repeats_a_picture_byte_by_byte(tiny_folder, tmp_path: Path, family
         write_lora(tmp_path / "me.safetensors")
     prompt = "ein (Mädchen:1.2) <toy>, 東京"
     drawn = sample(tmp_path, "--model", str(tiny_folder(family)), *STEPS, "--prompt", prompt, *CASES[case])
-    picture = drawn[1 if len(drawn) > 1 else 0]
-    repeated, said = again(tmp_path, picture)
-    assert repeated.read_bytes() == picture.read_bytes()
+    image = drawn[1 if len(drawn) > 1 else 0]
+    repeated, said = again(tmp_path, image)
+    assert repeated.read_bytes() == image.read_bytes()
     assert "warning" not in said
-    other, _ = again(tmp_path, picture, "--seed", "99")
-    assert np.abs(pixels(other) - pixels(picture)).max() > 1
+    other, _ = again(tmp_path, image, "--seed", "99")
+    assert np.abs(pixels(other) - pixels(image)).max() > 1
+
+
+def test_guidance_of_the_class_stands_in_the_metadata(tiny_folder, tmp_path: Path) -> None:
+    """diffusers' default of each pipeline class, resolved, so that the image says it."""
+    for family, scale in (("sd1", 7.5), ("sdxl", 5.0)):
+        words = ["--model", str(tiny_folder(family)), *STEPS, "--prompt", "a cat", "--output", family]
+        unset, given = sample(tmp_path, *words)[0], sample(tmp_path, *words, "--guidance-scale", str(scale))[0]
+        assert np.array_equal(pixels(unset), pixels(given))
+        assert json.loads(texts_of(unset)["sdtune"])["options"]["guidance_scale"] == scale
+        assert web_entries(texts_of(unset)["parameters"])["CFG scale"] == str(scale)
 
 
 def test_like_says_what_changed(tiny_sd1: Path, tmp_path: Path) -> None:
@@ -168,23 +178,23 @@ def test_like_says_what_changed(tiny_sd1: Path, tmp_path: Path) -> None:
     model = tmp_path / "model-a"
     shutil.copytree(tiny_sd1, model)
     save_file({"emb_params": vectors(1, 32)}, tmp_path / "toy.safetensors")
-    (picture,) = sample(tmp_path, "--model", "model-a", *STEPS, "--prompt", "a toy", "--embedding", "toy.safetensors")
-    record = json.loads(texts_of(picture)["sdtune"])
+    (image,) = sample(tmp_path, "--model", "model-a", *STEPS, "--prompt", "a toy", "--embedding", "toy.safetensors")
+    record = json.loads(texts_of(image)["sdtune"])
     save_file({"emb_params": vectors(1, 32, seed=4)}, tmp_path / "toy.safetensors")
     config = json.loads((model / "unet" / "config.json").read_text())
     (model / "unet" / "config.json").write_text(json.dumps(config | {"_note": 1}))
-    repeated, said = again(tmp_path, picture)
-    assert "toy.safetensors" in said and "another file" in said and "--model" in said
-    assert repeated.read_bytes() != picture.read_bytes()
+    repeated, said = again(tmp_path, image)
+    assert "toy.safetensors: has changed" in said and "--model" in said
+    assert repeated.read_bytes() != image.read_bytes()
     (tmp_path / "toy.safetensors").unlink()
-    gone = run(["sample", "--like", str(picture), "--output", "gone"], cwd=tmp_path)
+    gone = run(["sample", "--like", str(image), "--output", "gone"], cwd=tmp_path)
     assert gone.returncode == 2 and record["files"]["toy.safetensors"] in gone.stderr
     shutil.rmtree(model)
     save_file({"emb_params": vectors(1, 32)}, tmp_path / "toy.safetensors")
-    lost = run(["sample", "--like", str(picture), "--output", "gone"], cwd=tmp_path)
+    lost = run(["sample", "--like", str(image), "--output", "gone"], cwd=tmp_path)
     assert lost.returncode == 2 and "model-a" in lost.stderr
-    moved, _ = again(tmp_path, picture, "--model", str(tiny_sd1))
-    assert np.array_equal(pixels(moved), pixels(picture))
+    moved, _ = again(tmp_path, image, "--model", str(tiny_sd1))
+    assert np.array_equal(pixels(moved), pixels(image))
 
 
 def test_like_reads_texts_of_web_interfaces(tiny_sd1: Path, tmp_path: Path) -> None:
@@ -205,22 +215,22 @@ def test_like_reads_texts_of_web_interfaces(tiny_sd1: Path, tmp_path: Path) -> N
     assert refused.returncode == 2 and "bare.png" in refused.stderr
 
 
-def test_picture_of_python_is_the_program_s(tiny_sd1: Path, tmp_path: Path) -> None:
-    (picture,) = sample(tmp_path, "--model", str(tiny_sd1), *STEPS, "--prompt", "a cat", "--seed", "3")
+def test_image_of_python_is_the_program_s(tiny_sd1: Path, tmp_path: Path) -> None:
+    (image,) = sample(tmp_path, "--model", str(tiny_sd1), *STEPS, "--prompt", "a cat", "--seed", "3")
     ours = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1, device="cpu")
-    assert np.array_equal(pixels(picture), np.asarray(ours("a cat", num_inference_steps=3, seed=3).images[0], dtype=int))
+    assert np.array_equal(pixels(image), np.asarray(ours("a cat", num_inference_steps=3, seed=3).images[0], dtype=int))
 
 
-def test_grid_that_nobody_could_open(tiny_sd1: Path, tmp_path: Path) -> None:
-    """Said before anything is drawn."""
+def test_grid_that_no_viewer_could_open(tiny_sd1: Path, tmp_path: Path) -> None:
+    """Said before anything is generated."""
     words = ["sample", "--model", str(tiny_sd1), *STEPS, "--prompt", "a cat", "--grid", "grid.png"]
     done = run([*words, "--num-images", "90"], cwd=tmp_path)
     assert done.returncode == 2 and not (tmp_path / "samples").exists() and not done.stdout
     assert all(text in done.stderr for text in ("--grid", "got about 17644x", "16384"))
 
 
-def test_complaint_training_samples_are_what_sample_draws_kohya_1358(tmp_path: Path) -> None:
-    """The last validation picture of a run is what `sample` draws from its model: weights and long prompts included."""
+def test_complaint_training_samples_are_what_sample_generates_kohya_1358(tmp_path: Path) -> None:
+    """The last validation image of a run is what `sample` generates from its model: weights and long prompts included."""
     base = write_base(make_pipeline("sd1", tmp_path / "vocabulary"), tmp_path / "base", block_out_channels=(16, 32),
                       layers_per_block=1, attention_head_dim=2)
     photos = write_photos(tmp_path / "photos", 2, seed=0)

@@ -25,7 +25,7 @@ def train(base: Path, photos: Path, output: Path, *options: str) -> str:
 
 
 def sample(model: Path, output: Path, *options: str) -> tuple[str, list[Path]]:
-    """stderr and the pictures of two sampling steps."""
+    """stderr and the images of two sampling steps."""
     done = run(["sample", "--model", str(model), "--output", str(output), "--steps", "2", "--device", "cpu", *options])
     assert done.returncode == 0, done.stderr
     return done.stderr, [Path(line) for line in done.stdout.splitlines()]
@@ -72,24 +72,24 @@ def test_captions_without_the_trigger_train_none(base: Path, tmp_path: Path) -> 
 def test_prompts_from_a_file(trained: Path, base: Path, tmp_path: Path) -> None:
     prompts = tmp_path / "prompts.yaml"
     prompts.write_text('- "a photo of {trigger} on a beach"\n- a photo of a dog\n')
-    said, pictures = sample(trained, tmp_path / "a", "--prompts", str(prompts), "--num-images", "2", "--seed", "4")
-    assert [path.name for path in pictures] == [
+    said, images = sample(trained, tmp_path / "a", "--prompts", str(prompts), "--num-images", "2", "--seed", "4")
+    assert [path.name for path in images] == [
         "a-photo-of-sks-person-on-a-beach_4.png", "a-photo-of-sks-person-on-a-beach_5.png",
         "a-photo-of-a-dog_4.png", "a-photo-of-a-dog_5.png"]
     assert '--prompts: 1 of 2 do not say "sks person"' in said
-    assert Image.open(pictures[0]).text["parameters"].startswith("a photo of sks person on a beach\n")
+    assert Image.open(images[0]).text["parameters"].startswith("a photo of sks person on a beach\n")
     alone = sample(trained, tmp_path / "b", "--prompt", "a photo of a dog", "--seed", "5")[1][0]
-    assert alone.read_bytes() == pictures[3].read_bytes()
-    said, pictures = sample(base, tmp_path / "c", "--prompts", str(prompts))
-    assert pictures[0].name == "a-photo-of-a-person-on-a-beach_0.png" and "warning" not in said
-    pictures = sample(base, tmp_path / "d", "--prompts", str(prompts), "--trigger", "zwx man")[1]
-    assert pictures[0].name == "a-photo-of-zwx-man-on-a-beach_0.png"
+    assert alone.read_bytes() == images[3].read_bytes()
+    said, images = sample(base, tmp_path / "c", "--prompts", str(prompts))
+    assert images[0].name == "a-photo-of-a-person-on-a-beach_0.png" and "warning" not in said
+    images = sample(base, tmp_path / "d", "--prompts", str(prompts), "--trigger", "zwx man")[1]
+    assert images[0].name == "a-photo-of-zwx-man-on-a-beach_0.png"
 
 
 def test_the_installed_prompts_are_found_by_name(trained: Path, tmp_path: Path) -> None:
-    said, pictures = sample(trained, tmp_path, "--prompts", "portraits", "--steps", "1")
-    assert len(pictures) == 20 == len(set(pictures)) and "warning" not in said
-    assert all("sks-person" in path.name for path in pictures)
+    said, images = sample(trained, tmp_path, "--prompts", "portraits", "--steps", "1")
+    assert len(images) == 20 == len(set(images)) and "warning" not in said
+    assert all("sks-person" in path.name for path in images)
 
 
 @pytest.mark.parametrize(("words", "said"), [
@@ -118,16 +118,16 @@ def test_a_base_of_rendered_people_says_what_it_is_for(base: Path, tmp_path: Pat
     assert note == {"trigger": "sks person", "rendered_people": True}
 
 
-def test_the_embedded_base_says_what_it_is() -> None:
+def test_the_bundled_base_says_what_it_is() -> None:
     folder = ROOT / "models" / "portrait-64"
     if (folder / "model_index.json").exists():
         assert json.loads((folder / "sdtune.json").read_text())["rendered_people"] is True
 
 
-def test_a_missing_embedded_base_is_one_line(tmp_path: Path) -> None:
+def test_a_missing_bundled_base_is_one_line(tmp_path: Path) -> None:
     photos = write_photos(tmp_path / "photos", 2, seed=0)
     for base in ([], ["--base", "portrait-64"]):
         done = run(["train", "--images", str(photos), "--output", str(tmp_path / "run"), *base],
                    SDTUNE_SHARE=str(tmp_path / "empty"))
         assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
-        assert "embedded base" in done.stderr and "docs/weights.md" in done.stderr
+        assert "bundled base" in done.stderr and "docs/weights.md" in done.stderr

@@ -1,4 +1,4 @@
-"""Looks at the model while it is trained: the base beside the tuned one, and the loss on photos that are held out."""
+"""Validation during training: the base beside the tuned one, and the loss on photos that are held out."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_the_held_out_loss_is_what_diffusers_says(family: str, material: Callabl
     assert abs(wrong - losses[0]) > 10 * TOLERANCE * losses[0]
 
 
-def test_looking_changes_nothing(material: Callable, tmp_path: Path) -> None:
+def test_validation_changes_nothing(material: Callable, tmp_path: Path) -> None:
     looked = train(material("sd1"), tmp_path / "looked", "--validation-prompt", "a photo", "--num-validation-images", "1",
                    "--validation-inference-steps", "2")
     plain = train(material("sd1"), tmp_path / "plain", "--validation-data-dir", "")
@@ -93,7 +93,7 @@ def test_looking_changes_nothing(material: Callable, tmp_path: Path) -> None:
     assert not (plain / "validation.jsonl").exists()
 
 
-def test_a_resumed_run_has_each_look_once(material: Callable, tmp_path: Path) -> None:
+def test_a_resumed_run_has_each_validation_once(material: Callable, tmp_path: Path) -> None:
     whole = train(material("sd1"), tmp_path / "whole")
     half = train(material("sd1"), tmp_path / "half", "--max-train-steps", "7", "--checkpointing-steps", "6")
     assert list(losses_of(half)) == [0, 4, 7]
@@ -102,7 +102,7 @@ def test_a_resumed_run_has_each_look_once(material: Callable, tmp_path: Path) ->
 
 
 def test_the_base_stands_above_the_tuned(material: Callable, tmp_path: Path) -> None:
-    """In one grid, with the same seeds; the base's pictures are those of step 0."""
+    """In one grid, with the same seeds; the base's images are those of step 0."""
     output = train(material("sd1"), tmp_path / "run", "--validation-prompt", "a photo", "--num-validation-images", "2",
                    "--validation-inference-steps", "2")
     first, last = (sorted((output / "samples" / f"step-0000000{step}").glob("*seed*.png")) for step in (0, 8))
@@ -117,12 +117,12 @@ def test_the_base_stands_above_the_tuned(material: Callable, tmp_path: Path) -> 
     assert alone.shape[0] < grid.shape[0] and alone.shape[1] == grid.shape[1]
 
 
-def holds(grid: np.ndarray, picture: np.ndarray) -> bool:
-    """Whether the picture is somewhere in the grid, pixel for pixel."""
-    height, width = picture.shape[:2]
-    return any(np.array_equal(grid[y:y + height, x:x + width], picture)
+def holds(grid: np.ndarray, image: np.ndarray) -> bool:
+    """Whether the image is somewhere in the grid, pixel for pixel."""
+    height, width = image.shape[:2]
+    return any(np.array_equal(grid[y:y + height, x:x + width], image)
                for y in range(grid.shape[0] - height + 1) for x in range(grid.shape[1] - width + 1)
-               if np.array_equal(grid[y, x], picture[0, 0]))
+               if np.array_equal(grid[y, x], image[0, 0]))
 
 
 def test_held_out_photos_are_checked_first(material: Callable, tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_hub_ids_come_from_the_local_cache_alone(tiny_sd1: Path, tmp_path: Path,
         sdtune.StableDiffusionPipeline.from_pretrained("someone/else", device="cpu")
 
 
-def test_draws_what_diffusers_draws_from_our_folder(folder: Path, tmp_path: Path) -> None:
+def test_generates_what_diffusers_generates_from_our_folder(folder: Path, tmp_path: Path) -> None:
     """The same latents from the folder written here, in both; another seed's are far off."""
     pipe = sdtune.StableDiffusionPipeline.from_pretrained(str(folder), device="cpu")
     pipe.save_pretrained(str(tmp_path / "out"))

@@ -134,7 +134,7 @@ def kernel(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     os.environ.pop("JUPYTER_PATH") if before is None else os.environ.update(JUPYTER_PATH=before)
 
 
-def test_the_notebook_trains_is_interrupted_goes_on_and_draws(
+def test_the_notebook_trains_is_interrupted_resumes_and_generates(
         environment: Path, kernel: str, tiny_sd1: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notebook = nbformat.read(ROOT / "examples/notebooks/portraits.ipynb", as_version=4)
     assert all(not cell.get("outputs") for cell in notebook.cells), "committed without outputs"

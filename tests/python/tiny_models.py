@@ -1,6 +1,6 @@
 """Small random Stable Diffusion folders of the three families, made by diffusers, with CLIP's real vocabulary.
 
-They draw in a fraction of a second and have every kind of layer and setting of the family they stand for.
+They generate in a fraction of a second and have every kind of layer and setting of the family they stand for.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def make_unet(family: str) -> UNet2DConditionModel:
 
 
 def make_vae(family: str) -> AutoencoderKL:
-    """Factor 4: pictures of 32 px."""
+    """Factor 4: images of 32 px."""
     return shake(AutoencoderKL(
         in_channels=3, out_channels=3, latent_channels=4, block_out_channels=(32, 32, 64), layers_per_block=1,
         down_block_types=("DownEncoderBlock2D",) * 3, up_block_types=("UpDecoderBlock2D",) * 3, norm_num_groups=32,

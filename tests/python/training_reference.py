@@ -98,7 +98,7 @@ def base_maker(folder: Path, **smaller: object) -> Callable[[str], Path]:
 
 
 def write_photos(folder: Path, count: int, seed: int) -> Path:
-    """Smooth random pictures of the training size, so that no resizing stands between the two sides."""
+    """Smooth random images of the training size, so that no resizing stands between the two sides."""
     folder.mkdir(parents=True)
     draw = np.random.default_rng(seed)
     for index in range(count):
@@ -126,7 +126,7 @@ class Reference:
 
     @torch.no_grad()
     def encode(self, folder: Path) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """Mean and standard deviation of each picture's latents, in the order of the names."""
+        """Mean and standard deviation of each image's latents, in the order of the names."""
         moments = []
         for path in sorted(folder.glob("*.png")):
             pixels = torch.from_numpy(np.asarray(Image.open(path), np.float32).transpose(2, 0, 1)[None] / 127.5 - 1)
@@ -204,7 +204,7 @@ class Reference:
         return losses * snr.clamp(max=self.settings.snr_gamma) / (snr + 1 if is_v else snr)
 
     def loss(self, step: int, samples: list[int]) -> torch.Tensor:
-        """Mean over the photos plus weight times mean over the class pictures."""
+        """Mean over the photos plus weight times mean over the class images."""
         loss = self.sample_losses(step, samples, False).mean()
         if self.settings.with_prior_preservation:
             loss = loss + self.settings.prior_loss_weight * self.sample_losses(step, samples, True).mean()

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "model/base/error.h"
-#include "model/base/file_system.h"
+#include "model/files/file_system.h"
 
 namespace sdtune::test {
 

@@ -1,8 +1,9 @@
 #include "train/checkpoint/best_weights.h"
 
 #include "model/base/json.h"
-#include "model/base/manifest.h"
-#include "model/base/whole_folder.h"
+#include "model/files/atomic_folder.h"
+#include "model/files/json_file.h"
+#include "model/files/manifest.h"
 #include "model/weights/safetensors_file.h"
 #include "model/weights/safetensors_writer.h"
 #include "train/checkpoint/checkpoint_folder.h"
@@ -30,7 +31,7 @@ BestStep read_step_file(const fs::path& file) {
   const Json json = read_json(file);
   const bool is_ours = json.is_object() && json.contains("exam") && json["exam"].is_string() && json.contains("step") &&
                        json["step"].is_number_integer();
-  if (!is_ours) throw CheckpointError(file.string(), "has no exam and step");
+  if (!is_ours) throw CheckpointError(file.string(), "has no evaluation digest and step");
   return {json["exam"], json["step"]};
 }
 

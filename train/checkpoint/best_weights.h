@@ -1,5 +1,5 @@
-// best/: the weights of the step that a run's looks liked best, kept beside its checkpoints until something better
-// comes. Masters or averages only: a run goes on from a checkpoint, never from here.
+// best/: the weights of the step that identity evaluation scored highest, kept beside its checkpoints until something
+// better comes. Masters or averages only: a run resumes from a checkpoint, never from here.
 #pragma once
 
 #include <torch/types.h>
@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "model/base/file_system.h"
+#include "model/files/file_system.h"
 #include "train/optim/optimizer.h"
 
 namespace sdtune::train {
 
-// Which weights they are: found at `step` by the looks of `exam`.
+// Which weights they are: found at `step` by the evaluations of digest `exam`.
 struct BestStep {
   std::string exam;
   std::int64_t step = 0;

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <string>
 
+#include "model/files/manifest.h"
+
 namespace sdtune::train {
 
 namespace fs = std::filesystem;
@@ -55,6 +57,21 @@ std::vector<fs::path> list_unfinished(const fs::path& checkpoints) {
     if (name.ends_with(kTemporary) && parse_step(entry.path().stem().string()) >= 0) found.push_back(entry.path());
   }
   return found;
+}
+
+void remove_old_checkpoints(FileSystem& files, const std::filesystem::path& checkpoints, std::int64_t verified_step,
+                            std::optional<std::int64_t> limit) {
+  for (const std::filesystem::path& unfinished : list_unfinished(checkpoints)) files.remove_tree(unfinished);
+  if (!limit) return;
+  std::int64_t kept = 0;
+  for (const CheckpointFolder& checkpoint : list_checkpoints(checkpoints)) {
+    ++kept;
+    if (kept <= *limit || checkpoint.step >= verified_step) continue;
+    // Without its manifest it is no checkpoint any more, so a kill in between leaves nothing that could be taken for a
+    // whole one.
+    if (std::filesystem::exists(checkpoint.path / kManifestName)) files.unlink(checkpoint.path / kManifestName);
+    files.remove_tree(checkpoint.path);
+  }
 }
 
 }  // namespace sdtune::train

@@ -4,7 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <vector>
+
+#include "model/files/file_system.h"
 
 namespace sdtune::train {
 
@@ -25,5 +28,10 @@ std::filesystem::path temporary_path(const std::filesystem::path& checkpoint);
 std::vector<CheckpointFolder> list_checkpoints(const std::filesystem::path& checkpoints);
 // Folders that a killed save left behind.
 std::vector<std::filesystem::path> list_unfinished(const std::filesystem::path& checkpoints);
+
+// Deletes the oldest checkpoints beyond `limit` (unset: none), and what killed saves left behind. Called only after the
+// checkpoint of `verified_step` was read back: that one always stays, and so does everything newer.
+void remove_old_checkpoints(FileSystem& files, const std::filesystem::path& checkpoints, std::int64_t verified_step,
+                            std::optional<std::int64_t> limit);
 
 }  // namespace sdtune::train

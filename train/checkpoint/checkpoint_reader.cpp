@@ -3,7 +3,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include "model/base/json.h"
-#include "model/base/manifest.h"
+#include "model/files/json_file.h"
+#include "model/files/manifest.h"
 #include "model/weights/safetensors_file.h"
 #include "train/checkpoint/checkpoint_folder.h"
 
@@ -60,6 +61,10 @@ FoundCheckpoint find_checkpoint(const std::string& resume_from_checkpoint, const
   if (resume_from_checkpoint.empty()) return found;
   const bool is_auto = resume_from_checkpoint == "auto";
   if (!is_auto && resume_from_checkpoint != "latest") {
+    if (!fs::is_directory(resume_from_checkpoint)) {
+      throw CheckpointError("resume_from_checkpoint", "there is no such folder (got " + resume_from_checkpoint +
+                                                          "; allowed: latest, auto or a checkpoint's folder)");
+    }
     const std::vector<Problem> faults = checkpoint_faults(resume_from_checkpoint);
     if (!faults.empty()) throw CheckpointError(faults);
     found.path = resume_from_checkpoint;

@@ -1,4 +1,4 @@
-// Finding a checkpoint that is whole, and going on from it. What is half-written or damaged is never loaded.
+// Finding a checkpoint that is whole, and resuming from it. What is half-written or damaged is never loaded.
 #pragma once
 
 #include <filesystem>

@@ -2,11 +2,10 @@
 
 #include <utility>
 
-#include "model/base/manifest.h"
+#include "model/files/manifest.h"
 #include "train/checkpoint/checkpoint_folder.h"
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/checkpoint/hashing_file_system.h"
-#include "train/checkpoint/retention.h"
 
 namespace sdtune::train {
 

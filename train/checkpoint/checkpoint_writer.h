@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "model/base/file_system.h"
+#include "model/files/file_system.h"
 #include "model/weights/safetensors_writer.h"
 #include "train/checkpoint/run_state.h"
 #include "train/optim/optimizer.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "model/base/sha256.h"
+#include "model/files/sha256.h"
 
 namespace sdtune::train {
 

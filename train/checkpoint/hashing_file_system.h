@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "model/base/file_system.h"
-#include "model/base/manifest.h"
+#include "model/files/file_system.h"
+#include "model/files/manifest.h"
 
 namespace sdtune::train {
 

@@ -56,9 +56,9 @@ Json RunState::to_json() const {
   json["attempt"] = attempt;
   json["loss_scale"] = scaler.scale;
   json["good_steps"] = scaler.good_steps;
-  json["base_hash"] = identity.base_hash;
-  json["settings"] = to_object(identity.settings);
-  json["images"] = to_object(identity.images);
+  json["base_hash"] = fingerprint.base_hash;
+  json["settings"] = to_object(fingerprint.settings);
+  json["images"] = to_object(fingerprint.images);
   return json;
 }
 
@@ -72,20 +72,20 @@ RunState RunState::from_json(const Json& json, const std::string& where) {
   state.attempt = object.integer("attempt");
   state.scaler.scale = object.number("loss_scale", 1.0);
   state.scaler.good_steps = object.integer("good_steps");
-  state.identity.base_hash = object.string("base_hash", "");
-  state.identity.settings = read_entries(object, "settings");
-  state.identity.images = read_entries(object, "images");
+  state.fingerprint.base_hash = object.string("base_hash", "");
+  state.fingerprint.settings = read_entries(object, "settings");
+  state.fingerprint.images = read_entries(object, "images");
   object.finish();
   return state;
 }
 
-std::vector<Problem> identity_changes(const RunIdentity& saved, const RunIdentity& now) {
+std::vector<Problem> fingerprint_changes(const ResumeFingerprint& saved, const ResumeFingerprint& now) {
   std::vector<Problem> changes;
   if (saved.base_hash != now.base_hash) {
     changes.push_back({"base", "the model's files changed since the checkpoint", kWayOut});
   }
   compare(saved.settings, now.settings, "option", changes);
-  compare(saved.images, now.images, "picture or caption", changes);
+  compare(saved.images, now.images, "image or caption", changes);
   return changes;
 }
 

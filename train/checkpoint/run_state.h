@@ -14,12 +14,12 @@
 namespace sdtune::train {
 
 // Everything that a run's numbers depend on, as text by name, so that a difference can be named.
-struct RunIdentity {
+struct ResumeFingerprint {
   std::map<std::string, std::string> settings;  // option -> value
-  std::map<std::string, std::string> images;    // photo or class picture -> hash of file and caption
+  std::map<std::string, std::string> images;    // photo or class image -> hash of file and caption
   std::string base_hash;                        // of the base model's files
 
-  bool operator==(const RunIdentity&) const = default;
+  bool operator==(const ResumeFingerprint&) const = default;
 };
 
 struct RunState {
@@ -28,15 +28,15 @@ struct RunState {
   std::int64_t effective_batch = 1;  // photos a step
   std::int64_t attempt = 1;          // 1 for a fresh run, one more at each resume
   GradScalerState scaler;
-  RunIdentity identity;
+  ResumeFingerprint fingerprint;
 
   Json to_json() const;
   // Throws WeightError naming `where` and the key.
   static RunState from_json(const Json& json, const std::string& where);
 };
 
-// Why a run of identity `now` cannot go on from one of identity `saved`: a line for each setting or picture that
+// Why a run of fingerprint `now` cannot resume from one of fingerprint `saved`: a line for each setting or image that
 // changed, empty when none did.
-std::vector<Problem> identity_changes(const RunIdentity& saved, const RunIdentity& now);
+std::vector<Problem> fingerprint_changes(const ResumeFingerprint& saved, const ResumeFingerprint& now);
 
 }  // namespace sdtune::train

@@ -2,7 +2,9 @@
 
 #include "model/base/error.h"
 #include "model/base/json.h"
-#include "model/base/share_folder.h"
+#include "model/files/file_system.h"
+#include "model/files/install_paths.h"
+#include "model/files/json_file.h"
 
 namespace sdtune::train {
 
@@ -27,8 +29,7 @@ std::string base_family(const std::filesystem::path& base_folder) {
 std::filesystem::path find_base_defaults(const std::filesystem::path& base_folder, const std::string& method) {
   const std::filesystem::path own =
       base_folder / (method == "full" ? "sdtune_defaults.yaml" : "sdtune_defaults_" + method + ".yaml");
-  std::error_code status;
-  if (std::filesystem::is_regular_file(own, status)) return own;
+  if (is_file(own)) return own;
   return find_family_defaults(base_family(base_folder), method);
 }
 

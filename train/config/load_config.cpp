@@ -2,16 +2,14 @@
 
 #include <algorithm>
 
-#include "model/base/hub_cache.h"
-#include "model/base/share_folder.h"
+#include "model/files/hub_cache.h"
+#include "model/files/install_paths.h"
 #include "train/config/base_defaults.h"
 
 namespace sdtune::train {
 namespace {
 
-constexpr const char* kEmbeddedBase = "models/portrait-64";
-
-// Said by the user in file and flags, read once without keeping the problems: it decides where defaults come from.
+// What the user gave in file and flags, read once without keeping the problems: it decides which preset applies.
 TrainConfig chosen_by_user(const std::vector<Setting>& file_settings, const std::vector<Setting>& flags) {
   TrainConfig chosen;
   std::vector<Problem> reported_later;
@@ -22,8 +20,7 @@ TrainConfig chosen_by_user(const std::vector<Setting>& file_settings, const std:
 
 std::filesystem::path defaults_of_base(const RunOptions& chosen) {
   try {
-    const std::filesystem::path folder =
-        chosen.base.empty() ? find_shared_file(kEmbeddedBase) : find_model_folder(chosen.base);
+    const std::filesystem::path folder = chosen.base.empty() ? find_bundled_base() : find_model_folder(chosen.base);
     return folder.empty() ? folder : find_base_defaults(folder, chosen.method);
   } catch (const WeightError&) {
     return {};  // no such base: preflight says so
@@ -36,8 +33,8 @@ bool names_a_rate(const Setting& setting) {
   return name == "learning_rate" || name == "text_encoder_lr";
 }
 
-// Prodigy finds the step itself and multiplies it by the rate, so a base's rate is none of its business.
-void leave_rates_to_prodigy(const TrainConfig& chosen, std::vector<Setting>& base_settings, TrainConfig& config) {
+// Prodigy estimates the step size itself and multiplies it by the rate, so the rate of a preset does not apply to it.
+void drop_rates_for_prodigy(const TrainConfig& chosen, std::vector<Setting>& base_settings, TrainConfig& config) {
   if (chosen.optim.chosen_optimizer() != "prodigy") return;
   std::erase_if(base_settings, names_a_rate);
   config.optim.learning_rate = 1;
@@ -55,7 +52,8 @@ LoadedConfig load(const std::filesystem::path& config_file, const std::vector<Se
   const TrainConfig chosen = chosen_by_user(file_settings, flags);
   const std::filesystem::path defaults = find_defaults(chosen.run);
   if (!defaults.empty()) base_settings = settings_from_yaml(defaults, loaded.problems);
-  leave_rates_to_prodigy(chosen, base_settings, loaded.config);
+  loaded.config.preset = defaults.string();
+  drop_rates_for_prodigy(chosen, base_settings, loaded.config);
 
   const FieldList fields = loaded.config.fields();
   apply_settings(fields, base_settings, loaded.config.origins, loaded.problems);
@@ -69,8 +67,8 @@ LoadedConfig load(const std::filesystem::path& config_file, const std::vector<Se
 LoadedConfig load_train_config(const std::filesystem::path& config_file, const std::vector<Setting>& flags) {
   LoadedConfig loaded = load(config_file, flags, defaults_of_base);
   if (loaded.config.run.base.empty()) {
-    loaded.config.run.base = find_shared_file(kEmbeddedBase).string();
-    if (!loaded.config.run.base.empty()) loaded.config.origins["base"] = "embedded base";
+    loaded.config.run.base = find_bundled_base().string();
+    if (!loaded.config.run.base.empty()) loaded.config.origins["base"] = "bundled base";
   }
   return loaded;
 }

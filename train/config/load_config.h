@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "train/config/settings.h"
+#include "model/options/settings.h"
 #include "train/config/train_config.h"
 
 namespace sdtune::train {
@@ -17,7 +17,7 @@ struct LoadedConfig {
 };
 
 // `config_file` may be empty. Flags may also come from Python: any setting with its origin. An empty `base` becomes the
-// embedded one where the installation has it. Does not throw for users' mistakes.
+// bundled one where the installation has it. Does not throw for users' mistakes.
 LoadedConfig load_train_config(const std::filesystem::path& config_file, const std::vector<Setting>& flags);
 
 // The same with the defaults of a published model, which need not be here, instead of the base's: family is as

@@ -1,14 +1,12 @@
 #include "train/config/train_config.h"
 
-#include <iterator>
-#include <utility>
-
 namespace sdtune::train {
 
 FieldList TrainConfig::fields() {
   FieldList list;
-  const auto append = [&list](FieldList part) {
-    list.insert(list.end(), std::make_move_iterator(part.begin()), std::make_move_iterator(part.end()));
+  const auto append = [&list](const TrainFieldList& part) {
+    const FieldList& fields = part;
+    list.insert(list.end(), fields.begin(), fields.end());
   };
   append(run.fields());
   append(lora.fields());

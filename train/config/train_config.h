@@ -1,18 +1,18 @@
 // The configuration of a training run: the sum of its components' options.
 #pragma once
 
-#include "model/base/field.h"
-#include "train/checkpoint/checkpoint_options.h"
-#include "train/config/settings.h"
-#include "train/data/data_options.h"
-#include "train/dist/dist_options.h"
-#include "train/objective/objective_options.h"
-#include "train/observe/observe_options.h"
-#include "train/optim/optim_options.h"
-#include "train/precision/precision_options.h"
-#include "train/run/identity_options.h"
-#include "train/run/lora_options.h"
-#include "train/run/run_options.h"
+#include "model/options/field.h"
+#include "model/options/settings.h"
+#include "train/config/checkpoint_options.h"
+#include "train/config/data_options.h"
+#include "train/config/dist_options.h"
+#include "train/config/identity_options.h"
+#include "train/config/lora_options.h"
+#include "train/config/objective_options.h"
+#include "train/config/observe_options.h"
+#include "train/config/optim_options.h"
+#include "train/config/precision_options.h"
+#include "train/config/run_options.h"
 
 namespace sdtune::train {
 
@@ -27,7 +27,8 @@ struct TrainConfig {
   ObserveOptions observe;
   IdentityOptions identity;
   DistOptions dist;
-  Origins origins;  // where the values that are not defaults came from
+  Origins origins;     // where the values that are not defaults came from
+  std::string preset;  // the YAML file with the defaults of the base; empty: none
 
   // Every option, grouped for --help. The fields point into this object.
   FieldList fields();

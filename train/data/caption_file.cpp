@@ -6,13 +6,13 @@
 #include <string_view>
 
 #include "model/base/error.h"
-#include "model/base/file_system.h"
+#include "model/files/file_system.h"
 
 namespace sdtune::train {
 
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
+constexpr std::size_t kMaxCaptionBytes = std::size_t{64} << 10;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::string_view kSpace = " \t\r\n\f\v";
 
@@ -45,7 +45,7 @@ std::string clean_caption(std::string_view text, const std::string& where) {
 }
 
 std::string read_caption(const std::filesystem::path& path) {
-  return clean_caption(read_file(path, kMaxBytes), path.string());
+  return clean_caption(read_file(path, kMaxCaptionBytes), path.string());
 }
 
 }  // namespace sdtune::train

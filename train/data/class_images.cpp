@@ -1,13 +1,15 @@
 #include "train/data/class_images.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <iterator>
 #include <map>
 #include <stdexcept>
 
 #include "model/base/error.h"
-#include "model/base/sha256.h"
+#include "model/files/file_system.h"
+#include "model/files/sha256.h"
 #include "model/image/image_read.h"
 #include "model/image/png_write.h"
 #include "train/data/photo_folder.h"
@@ -29,12 +31,10 @@ Json settings_json(const ClassImageSettings& settings) {
           {"sampler", settings.sampler}};
 }
 
-// class-00007-<8 hex digits of the settings>.png: other settings are other names, so old pictures are never mistaken
+// class-00007-<8 hex digits of the settings>.png: other settings are other names, so old images are never mistaken
 // for new ones, with or without a manifest.
 fs::path generated_file(const fs::path& folder, std::int64_t index, const std::string& key) {
-  char number[16];
-  std::snprintf(number, sizeof(number), "%05lld", static_cast<long long>(index));
-  return folder / (kPrefix + std::string(number) + "-" + key + ".png");
+  return folder / fmt::format("{}{:05}-{}.png", kPrefix, index, key);
 }
 
 std::string settings_key(const ClassImageSettings& settings) {
@@ -43,30 +43,6 @@ std::string settings_key(const ClassImageSettings& settings) {
 
 bool is_generated(const fs::path& path) {
   return path.extension() == ".png" && path.filename().string().starts_with(kPrefix);
-}
-
-// The user's own pictures, in natural order.
-std::vector<fs::path> own_pictures(const fs::path& folder) {
-  std::error_code error;
-  bool has_any = false;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    const bool is_file = at->is_regular_file(error);
-    has_any = has_any || (is_file && !is_generated(at->path()) && name != kManifest && !name.starts_with('.'));
-  }
-  std::vector<fs::path> pictures;
-  if (!has_any) return pictures;
-  const PhotoFolder found = scan_photos(folder, "", false);
-  std::vector<Problem> bad;
-  for (const Problem& problem : found.bad) {
-    // A damaged picture of ours is drawn again; the user's own is for the user to mend.
-    if (!is_generated(problem.where)) bad.push_back(problem);
-  }
-  if (!bad.empty()) throw DataError(bad);
-  for (const Photo& photo : found.photos) {
-    if (!is_generated(photo.path)) pictures.push_back(photo.path);
-  }
-  return pictures;
 }
 
 // File name to hash, of a manifest that is there and readable; a damaged one only costs the comparison.
@@ -85,26 +61,52 @@ std::map<std::string, std::string> listed_hashes(const fs::path& folder) {
   return hashes;
 }
 
-// Whether a picture of ours is there, whole, and as the manifest has it.
+// Whether an image of ours is there, whole, and as the manifest has it.
 bool is_valid(const fs::path& path, const std::map<std::string, std::string>& hashes) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return false;
+  if (!is_file(path)) return false;
   try {
     const std::string bytes = read_file(path);
     model::verify_image(bytes, path.string());
     const auto listed = hashes.find(path.filename().string());
     return listed == hashes.end() || listed->second == sha256_hex(bytes);
   } catch (const DataError&) {
-    return false;  // it is drawn again
+    return false;  // it is generated again
   }
 }
 
 }  // namespace
 
+std::vector<fs::path> own_class_images(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::exists(folder, error)) return {};
+  if (fs::is_directory(folder / kManifest, error)) {
+    throw DataError((folder / kManifest).string(),
+                    "is a folder, and the class images are listed in a file of this name", "rename it");
+  }
+  bool has_any = false;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    const bool is_file = at->is_regular_file(error);
+    has_any = has_any || (is_file && !is_generated(at->path()) && name != kManifest && !name.starts_with('.'));
+  }
+  std::vector<fs::path> images;
+  if (!has_any) return images;
+  const PhotoFolder found = scan_photos(folder, "", false);
+  std::vector<Problem> bad;
+  for (const Problem& problem : found.bad) {
+    // A damaged image of ours is generated again; the user's own is for the user to mend.
+    if (!is_generated(problem.where)) bad.push_back(problem);
+  }
+  if (!bad.empty()) throw DataError(bad);
+  for (const Photo& photo : found.photos) {
+    if (!is_generated(photo.path)) images.push_back(photo.path);
+  }
+  return images;
+}
+
 ClassImagePlan plan_class_images(const fs::path& folder, std::int64_t count, const ClassImageSettings& settings) {
   ClassImagePlan plan;
-  std::error_code error;
-  if (fs::exists(folder, error)) plan.files = own_pictures(folder);
+  plan.files = own_class_images(folder);
   if (static_cast<std::int64_t>(plan.files.size()) > count) plan.files.resize(static_cast<std::size_t>(count));
   plan.own = static_cast<std::int64_t>(plan.files.size());
   const std::map<std::string, std::string> hashes = listed_hashes(folder);
@@ -116,9 +118,9 @@ ClassImagePlan plan_class_images(const fs::path& folder, std::int64_t count, con
   return plan;
 }
 
-void draw_class_images(FileSystem& files, const ClassImagePlan& plan, const ClassImageSettings& settings,
-                       const RankShare& share, const DrawPictures& draw,
-                       const std::function<void(std::int64_t, std::int64_t)>& progress) {
+void generate_class_images(FileSystem& files, const ClassImagePlan& plan, const ClassImageSettings& settings,
+                           const RankShare& share, const GenerateClassImages& generate,
+                           const std::function<void(std::int64_t, std::int64_t)>& progress) {
   std::vector<std::int64_t> mine;
   std::copy_if(plan.missing.begin(), plan.missing.end(), std::back_inserter(mine),
                [&](std::int64_t index) { return index % share.ranks == share.rank; });
@@ -129,11 +131,11 @@ void draw_class_images(FileSystem& files, const ClassImagePlan& plan, const Clas
     const std::size_t end = std::min(begin + batch, mine.size());
     std::vector<std::uint64_t> seeds;
     for (std::size_t i = begin; i < end; ++i) seeds.push_back(settings.seed + static_cast<std::uint64_t>(mine[i]));
-    const std::vector<Image> pictures = draw(seeds);
-    if (pictures.size() != seeds.size()) throw std::logic_error("as many pictures as seeds are to be drawn");
+    const std::vector<Image> images = generate(seeds);
+    if (images.size() != seeds.size()) throw std::logic_error("as many images as seeds must be generated");
     for (std::size_t i = begin; i < end; ++i) {
       const auto index = static_cast<std::size_t>(mine[i]);
-      model::write_png(files, plan.files.at(index), pictures[i - begin],
+      model::write_png(files, plan.files.at(index), images[i - begin],
                        {{"prompt", settings.prompt}, {"seed", std::to_string(seeds[i - begin])}});
     }
     if (progress) progress(static_cast<std::int64_t>(end), static_cast<std::int64_t>(mine.size()));
@@ -148,9 +150,8 @@ void write_class_manifest(FileSystem& files, const fs::path& folder, const Class
   std::vector<Problem> missing;
   for (std::size_t index = 0; index < plan.files.size(); ++index) {
     const fs::path& path = plan.files[index];
-    std::error_code error;
-    if (!fs::is_regular_file(path, error)) {
-      missing.push_back({path.string(), "this class picture was not drawn", ""});
+    if (!is_file(path)) {
+      missing.push_back({path.string(), "this class image was not generated", ""});
       continue;
     }
     Json entry = {{"file", path.filename().string()}, {"sha256", sha256_of_file(path)}};

@@ -20,7 +20,7 @@ CropRule crop_rule_of(const DataOptions& options, std::int64_t resolution, std::
 
 model::CropPlan plan_crop(std::int64_t width, std::int64_t height, const CropRule& rule,
                           const std::optional<model::ImageBox>& shown) {
-  model::PictureSize size{rule.resolution, rule.resolution};
+  model::ImageSize size{rule.resolution, rule.resolution};
   if (rule.buckets) size = model::choose_bucket(width, height, *rule.buckets);
   const model::CropPlan plan = model::center_crop(width, height, size.width, size.height);
   return shown ? model::centered_on(plan, width, height, *shown) : plan;

@@ -1,4 +1,4 @@
-// Which part of a picture is trained on, and at what size.
+// Which part of an image is trained on, and at what size.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,13 @@
 
 #include "model/image/bucket.h"
 #include "model/image/crop.h"
-#include "train/data/data_options.h"
+#include "train/config/data_options.h"
 
 namespace sdtune::train {
 
 struct CropRule {
   std::int64_t resolution = 512;             // px, side of the square where there are no buckets
-  std::optional<model::BucketRule> buckets;  // unset: every picture becomes the square
+  std::optional<model::BucketRule> buckets;  // unset: every image becomes the square
   bool random = false;                       // the rectangle lies at random, anew at each step
 };
 
@@ -20,7 +20,7 @@ struct CropRule {
 // UNet to halve it evenly.
 CropRule crop_rule_of(const DataOptions& options, std::int64_t resolution, std::int64_t step);
 
-// The rectangle of a picture of that size (px, as seen): in its middle, or around `shown` as far as the picture
+// The rectangle of an image of that size (px, as seen): in its middle, or around `shown` as far as the image
 // reaches. Throws ConfigError when no bucket is allowed.
 model::CropPlan plan_crop(std::int64_t width, std::int64_t height, const CropRule& rule,
                           const std::optional<model::ImageBox>& shown = {});

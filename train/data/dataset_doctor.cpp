@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "train/data/face_finder.h"
-#include "train/data/strangers.h"
+#include "train/data/identity_outliers.h"
 
 namespace sdtune::train {
 
@@ -17,7 +17,7 @@ constexpr int kDuplicateDistance = 32;
 constexpr double kLeastSharpness = 0.05;
 constexpr double kGreySaturation = 0.01, kColoredSaturation = 0.05;
 constexpr std::size_t kFewestForOddOne = 4;
-// A second face this small beside the first (by area) hangs on the wall or is none.
+// A second face this small beside the first (by area) is in the background or is none.
 constexpr double kSecondFace = 0.2;
 
 class Doctor {
@@ -26,17 +26,18 @@ class Doctor {
 
   Diagnosis diagnose(bool crops_faces, const std::string& trouble, std::optional<double> same_from) {
     find_duplicates();
-    has_faces_ = std::any_of(photos_.begin(), photos_.end(),
-                             [](const Photo& photo) { return photo.face || (photo.exam && photo.exam->is_rendered); });
+    has_faces_ = std::any_of(photos_.begin(), photos_.end(), [](const Photo& photo) {
+      return photo.face || (photo.analysis && photo.analysis->is_rendered);
+    });
     for (const Photo& photo : photos_) {
       check_size(photo);
-      if (!photo.exam) continue;
+      if (!photo.analysis) continue;
       check_sharpness(photo);
       check_faces(photo);
       check_crop(photo, crops_faces);
     }
     find_grey_one();
-    find_strangers(same_from);
+    find_identity_outliers(same_from);
     note_turned();
     note_faces(trouble);
     return std::move(result_);
@@ -52,8 +53,8 @@ class Doctor {
       for (std::size_t j = 0; j < i; ++j) {
         const Photo &photo = photos_[i], &earlier = photos_[j];
         // The same bytes were reported when the folder was read.
-        if (!photo.exam || !earlier.exam || photo.sha256 == earlier.sha256) continue;
-        if (model::hash_distance(photo.exam->signs, earlier.exam->signs) > kDuplicateDistance) continue;
+        if (!photo.analysis || !earlier.analysis || photo.sha256 == earlier.sha256) continue;
+        if (model::hash_distance(photo.analysis->signs, earlier.analysis->signs) > kDuplicateDistance) continue;
         warn(photo, "shows nearly the same as " + earlier.path.filename().string(), "keep the better one");
         break;
       }
@@ -70,14 +71,14 @@ class Doctor {
   }
 
   void check_sharpness(const Photo& photo) {
-    if (photo.exam->signs.sharpness >= kLeastSharpness) return;
+    if (photo.analysis->signs.sharpness >= kLeastSharpness) return;
     warn(photo, "is blurred", "the model learns the blur: leave it out");
   }
 
   void check_faces(const Photo& photo) {
-    const std::vector<model::ImageBox>& faces = photo.exam->faces;
+    const std::vector<model::ImageBox>& faces = photo.analysis->faces;
     // Where no photo has a face the subject is none to have one.
-    if (has_faces_ && photo.exam->searched && !photo.face && !photo.exam->is_rendered) {
+    if (has_faces_ && photo.analysis->searched && !photo.face && !photo.analysis->is_rendered) {
       warn(photo, "no face is found in it", "leave it out if the subject's face is not to be seen, or is turned");
     }
     if (faces.size() < 2) return;
@@ -98,10 +99,10 @@ class Doctor {
   void find_grey_one() {
     if (photos_.size() < kFewestForOddOne) return;
     const auto is_grey = [](const Photo& photo) {
-      return photo.exam && photo.exam->signs.saturation < kGreySaturation;
+      return photo.analysis && photo.analysis->signs.saturation < kGreySaturation;
     };
     const auto is_colored = [](const Photo& photo) {
-      return photo.exam && photo.exam->signs.saturation > kColoredSaturation;
+      return photo.analysis && photo.analysis->signs.saturation > kColoredSaturation;
     };
     const auto grey = std::count_if(photos_.begin(), photos_.end(), is_grey);
     const auto colored = std::count_if(photos_.begin(), photos_.end(), is_colored);
@@ -110,9 +111,9 @@ class Doctor {
          "say it in its caption (\"a black and white photo of ...\"), or leave it out");
   }
 
-  void find_strangers(std::optional<double> same_from) {
-    for (const std::size_t i : strangers(photos_, same_from)) {
-      warn(photos_[i], "shows somebody else than the other photos",
+  void find_identity_outliers(std::optional<double> same_from) {
+    for (const std::size_t i : identity_outliers(photos_, same_from)) {
+      warn(photos_[i], "shows another person than the other photos",
            "leave it out, or make it a subject of its own (concepts)");
     }
   }
@@ -126,17 +127,17 @@ class Doctor {
   }
 
   void note_faces(const std::string& trouble) {
-    if (!trouble.empty()) result_.notes.emplace_back("faces were not looked for: ").append(trouble);
+    if (!trouble.empty()) result_.notes.emplace_back("faces were not searched for: ").append(trouble);
     const bool searched = std::any_of(photos_.begin(), photos_.end(),
-                                      [](const Photo& photo) { return photo.exam && photo.exam->searched; });
+                                      [](const Photo& photo) { return photo.analysis && photo.analysis->searched; });
     if (searched && !has_faces_)
       result_.notes.emplace_back("no face is found in any photo: so be it if it is no person");
     const auto unseen = std::count_if(photos_.begin(), photos_.end(), [](const Photo& photo) {
-      return photo.exam && photo.exam->searched && photo.exam->is_rendered && !photo.face;
+      return photo.analysis && photo.analysis->searched && photo.analysis->is_rendered && !photo.face;
     });
     if (unseen == 0) return;
     result_.notes.push_back(std::to_string(unseen));
-    result_.notes.back().append(" pictures are renders of sdtune, whose faces the detector of camera faces misses");
+    result_.notes.back().append(" photos are renders of sdtune, whose faces the detector of camera faces misses");
   }
 
   const std::vector<Photo>& photos_;

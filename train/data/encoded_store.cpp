@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "model/base/json.h"
-#include "model/base/sha256.h"
+#include "model/files/sha256.h"
 #include "model/weights/safetensors_file.h"
 
 namespace sdtune::train {

@@ -1,4 +1,4 @@
-// Encoded pictures and captions on disk, from one run to the next. An entry is named by the hash of everything that its
+// Encoded images and captions on disk, from one run to the next. An entry is named by the hash of everything that its
 // numbers depend on, so one that does not fit is not found rather than checked.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "model/base/error.h"
-#include "model/base/file_system.h"
+#include "model/files/file_system.h"
 #include "model/pipeline/prompt_encoding.h"
 #include "model/weights/safetensors_writer.h"
 

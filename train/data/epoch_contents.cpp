@@ -1,6 +1,7 @@
 #include "train/data/epoch_contents.h"
 
-#include <cstdio>
+#include <fmt/format.h>
+
 #include <map>
 #include <utility>
 
@@ -39,9 +40,7 @@ std::vector<Part> parts_of(const std::vector<Photo>& photos) {
 }
 
 std::string decimal(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.3g", value);
-  return text;
+  return fmt::format("{:.3g}", value);
 }
 
 }  // namespace
@@ -60,12 +59,12 @@ std::vector<std::string> describe_epoch(const std::vector<Photo>& photos, std::i
   const bool is_sum = parts.size() > 1 || parts.front().repeats > 1;
   const double steps = static_cast<double>(shown) / static_cast<double>(shape.effective());
   std::string line = "one epoch is ";
-  line.append(list).append(is_sum ? " = " + counted(shown, "picture") : "");
+  line.append(list).append(is_sum ? " = " + counted(shown, "image") : "");
   line.append(", ").append(decimal(steps)).append(steps == 1 ? " step of " : " steps of ");
   line.append(std::to_string(shape.effective()));
   std::vector<std::string> lines = {line};
   if (class_images > 0) {
-    std::string second = "each step adds " + counted(shape.effective(), "class picture") + ": an epoch shows ";
+    std::string second = "each step adds " + counted(shape.effective(), "class image") + ": an epoch shows ";
     const double times = static_cast<double>(shown) / static_cast<double>(class_images);
     if (times >= 1) {
       second.append("all ").append(std::to_string(class_images)).append(", each ").append(decimal(times));
@@ -78,9 +77,9 @@ std::vector<std::string> describe_epoch(const std::vector<Photo>& photos, std::i
   return lines;
 }
 
-std::string describe_buckets(const std::vector<model::PictureSize>& sizes, std::int64_t batch) {
+std::string describe_buckets(const std::vector<model::ImageSize>& sizes, std::int64_t batch) {
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> photos_of;
-  for (const model::PictureSize& size : sizes) ++photos_of[{size.width, size.height}];
+  for (const model::ImageSize& size : sizes) ++photos_of[{size.width, size.height}];
   if (photos_of.size() < 2) return "";
   std::string line = "buckets:";
   bool repeats = false;

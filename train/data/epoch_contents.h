@@ -1,4 +1,4 @@
-// What one epoch consists of, in words: with repeats, subfolders, buckets and class pictures nobody should have to
+// What one epoch consists of, in words: with repeats, subfolders, buckets and class images one should not have to
 // guess.
 #pragma once
 
@@ -13,11 +13,11 @@
 namespace sdtune::train {
 
 // Lines for the user: the photos of each folder with their repeats, the steps of an epoch, how much of the class
-// pictures an epoch sees. Needs a photo.
+// images an epoch sees. Needs a photo.
 std::vector<std::string> describe_epoch(const std::vector<Photo>& photos, std::int64_t class_images,
                                         const BatchShape& shape);
 
 // A line on the buckets, from the size of each photo (px): how many photos each has; empty when all are alike.
-std::string describe_buckets(const std::vector<model::PictureSize>& sizes, std::int64_t batch);
+std::string describe_buckets(const std::vector<model::ImageSize>& sizes, std::int64_t batch);
 
 }  // namespace sdtune::train

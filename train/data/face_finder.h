@@ -1,22 +1,20 @@
-// Where faces are, and whose, as the program sdtune-faces sees it: OpenCV's detectors cannot live in a process with
-// LibTorch.
+// Where faces are, and whose, as the program sdtune-faces sees it: OpenCV's detectors cannot be linked into a process
+// with LibTorch.
 #pragma once
 
-#include <sys/types.h>
-
 #include <filesystem>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "model/base/image.h"
 #include "model/image/crop.h"
+#include "train/data/face_program.h"
 
 namespace sdtune::train {
 
-struct FaceLook {
-  std::vector<model::ImageBox> faces;  // px of the picture, the largest first
+struct FoundFaces {
+  std::vector<model::ImageBox> faces;  // px of the image, the largest first
   std::vector<float> identity;         // the largest as the recognition network sees it, of length 1; empty without
 };
 
@@ -25,25 +23,15 @@ class FaceFinder {
  public:
   // Starts it with these models (face_models()), of which the first that finds a face decides, and with a face
   // recognition network (.onnx), or none. Throws DataError when the program or a model is missing or cannot be used.
-  explicit FaceFinder(const std::vector<std::filesystem::path>& models, const std::filesystem::path& recognizer = {});
-  ~FaceFinder();
-  FaceFinder(const FaceFinder&) = delete;
-  FaceFinder& operator=(const FaceFinder&) = delete;
+  explicit FaceFinder(const std::vector<std::filesystem::path>& models, const std::filesystem::path& recognizer = {},
+                      FaceProgramOptions options = {});
 
-  // Throws DataError when the program has died.
-  FaceLook look(const Image& picture);
+  // Throws DataError when the program has ended or does not answer in time; the next call starts it anew.
+  FoundFaces find(const Image& image);
 
  private:
-  void start(const std::vector<std::string>& words);
-  void stop();
-  void send(const void* bytes, std::size_t count);
-  std::string read_line();
-  void expect_ready();
-
   std::mutex mutex_;
-  pid_t process_ = -1;
-  int socket_ = -1;
-  std::string received_;
+  FaceProgram program_;
 };
 
 // The model files: the one the user names, else the cascades that came with sdtune or with Debian's opencv-data. Throws
@@ -54,12 +42,12 @@ std::vector<std::filesystem::path> face_models(const std::string& face_model);
 // cannot be used.
 void check_recognizer(const std::filesystem::path& identity_model, const std::string& face_model);
 
-// A picture at a size that faces are looked for at: a small one enlarged by a whole number, so that a face in it is
+// An image at the size that faces are searched at: a small one enlarged by a whole number, so that a face in it is
 // large enough to be found, and a large one made smaller.
-Image searched_picture(const Image& picture);
+Image searched_image(const Image& image);
 
 // The head around a face: detectors frame brows to chin. Reaches up by 0.6 of the face's height, down by 0.25 and to
-// each side by 0.35 of its width; within a picture of that size, px.
+// each side by 0.35 of its width; within an image of that size, px.
 model::ImageBox head_around(const model::ImageBox& face, std::int64_t width, std::int64_t height);
 
 }  // namespace sdtune::train

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/base/file_system.h"
-#include "model/base/sha256.h"
+#include "model/core/image_tensor.h"
+#include "model/files/file_system.h"
+#include "model/files/sha256.h"
 #include "model/image/image_read.h"
 #include "model/image/orientation.h"
-#include "train/data/picture_tensor.h"
 
 namespace sdtune::train {
 
@@ -33,19 +33,19 @@ model::DrawKey draw_key(std::uint64_t seed, model::Draw purpose, const BatchSlot
 class BucketNumbers {
  public:
   std::int64_t number_of(const model::CropPlan& plan) {
-    const model::PictureSize size{plan.width, plan.height};
+    const model::ImageSize size{plan.width, plan.height};
     const auto number = std::find(sizes_.begin(), sizes_.end(), size) - sizes_.begin();
     if (number == static_cast<std::ptrdiff_t>(sizes_.size())) sizes_.push_back(size);
     return number;
   }
 
  private:
-  std::vector<model::PictureSize> sizes_;
+  std::vector<model::ImageSize> sizes_;
 };
 
 }  // namespace
 
-LatentCache::LatentCache(LatentOptions options, EncodePictures encode, EncodedStore* store)
+LatentCache::LatentCache(LatentOptions options, EncodeImages encode, EncodedStore* store)
     : options_(options), encode_(std::move(encode)), store_(store) {}
 
 bool LatentCache::cached() const {
@@ -54,45 +54,55 @@ bool LatentCache::cached() const {
 
 std::string LatentCache::why_not_cached() const {
   if (cached()) return "";
-  if (!options_.cache) return "cache_latents is off: each step encodes its pictures";
+  if (!options_.cache) return "cache_latents is off: each step encodes its images";
   return "the crop is random (center_crop, crop_style): each step cuts anew, so latents cannot be cached";
 }
 
-LatentCache::Picture LatentCache::load_picture(const PictureFile& file) {
-  const std::string bytes = read_file(file.path), where = file.path.string();
-  const model::ImageInfo info = model::probe_image(bytes, where);
-  Picture picture;
-  picture.width = info.seen_width();
-  picture.height = info.seen_height();
-  picture.plan = plan_crop(picture.width, picture.height, options_.crop, file.shown);
+LatentCache::CachedImage LatentCache::load_image(const ImageFile& file) {
+  const std::string where = file.path.string();
+  CachedImage entry;
+  std::string bytes;
+  if (file.decoded) {
+    entry.width = file.decoded->width;
+    entry.height = file.decoded->height;
+    entry.plan = file.decoded->plan;
+  } else {
+    bytes = read_file(file.path);
+    const model::ImageInfo info = model::probe_image(bytes, where);
+    entry.width = info.seen_width();
+    entry.height = info.seen_height();
+    entry.plan = plan_crop(entry.width, entry.height, options_.crop, file.shown);
+  }
   const bool stored = store_ != nullptr && cached();
-  const std::string key = stored ? store_key(picture, bytes) : "";
+  std::string key;
+  if (stored) key = store_key(entry, file.decoded ? file.decoded->sha256 : sha256_hex(bytes));
   if (const auto found = stored ? store_->load(key) : std::nullopt) {
     for (const auto& [name, tensor] : *found) {
-      (name == kMean ? picture.moments.mean : picture.moments.deviation) = tensor.to(options_.device);
+      (name == kMean ? entry.moments.mean : entry.moments.deviation) = tensor.to(options_.device);
     }
-    return picture;
+    return entry;
   }
-  const Image image = model::decode_image(bytes, where);
-  picture.resized = model::resized(image, picture.plan.resized_width, picture.plan.resized_height, options_.filter);
-  if (!cached()) return picture;
-  picture.moments = encode_views(picture);
-  picture.resized = Image();
-  if (stored) store_->save(key, {{kMean, picture.moments.mean}, {kDeviation, picture.moments.deviation}});
-  return picture;
+  entry.resized = file.decoded ? file.decoded->resized
+                               : model::resized(model::decode_image(bytes, where), entry.plan.resized_width,
+                                                entry.plan.resized_height, options_.filter);
+  if (!cached()) return entry;
+  entry.moments = encode_views(entry);
+  entry.resized = Image();
+  if (stored) store_->save(key, {{kMean, entry.moments.mean}, {kDeviation, entry.moments.deviation}});
+  return entry;
 }
 
-LatentCache::Gaussian LatentCache::encode_views(const Picture& picture) const {
-  const Placing fixed{picture.plan.left, picture.plan.top, false};
-  std::vector<torch::Tensor> views = {picture_to_tensor(cut_out(picture, fixed))};
-  if (options_.random_flip) views.push_back(picture_to_tensor(cut_out(picture, {fixed.left, fixed.top, true})));
+LatentCache::Gaussian LatentCache::encode_views(const CachedImage& entry) const {
+  const Placing fixed{entry.plan.left, entry.plan.top, false};
+  std::vector<torch::Tensor> views = {model::image_to_tensor(cut_out(entry, fixed))};
+  if (options_.random_flip) views.push_back(model::image_to_tensor(cut_out(entry, {fixed.left, fixed.top, true})));
   const torch::NoGradGuard no_grad;
   return gaussian(encode_(torch::stack(views)));
 }
 
-std::string LatentCache::store_key(const Picture& picture, const std::string& bytes) const {
-  const model::CropPlan& plan = picture.plan;
-  std::vector<std::string> inputs = {"picture", sha256_hex(bytes), options_.random_flip ? "both ways" : "as it is"};
+std::string LatentCache::store_key(const CachedImage& entry, const std::string& file_hash) const {
+  const model::CropPlan& plan = entry.plan;
+  std::vector<std::string> inputs = {"picture", file_hash, options_.random_flip ? "both ways" : "as it is"};
   inputs.push_back(std::to_string(static_cast<int>(options_.filter)));
   for (const std::int64_t number :
        {plan.resized_width, plan.resized_height, plan.left, plan.top, plan.width, plan.height}) {
@@ -101,14 +111,14 @@ std::string LatentCache::store_key(const Picture& picture, const std::string& by
   return store_->key(inputs);
 }
 
-void LatentCache::load(const std::vector<PictureFile>& photos, const std::vector<PictureFile>& class_images,
+void LatentCache::load(const std::vector<ImageFile>& photos, const std::vector<ImageFile>& class_images,
                        const Progress& progress) {
   const auto total = static_cast<std::int64_t>(photos.size() + class_images.size());
   std::int64_t done = 0;
-  const auto load_all = [&](const std::vector<PictureFile>& files, std::vector<Picture>& pictures) {
-    pictures.clear();
-    for (const PictureFile& file : files) {
-      pictures.push_back(load_picture(file));
+  const auto load_all = [&](const std::vector<ImageFile>& files, std::vector<CachedImage>& images) {
+    images.clear();
+    for (const ImageFile& file : files) {
+      images.push_back(load_image(file));
       if (progress) progress(++done, total);
     }
   };
@@ -116,35 +126,35 @@ void LatentCache::load(const std::vector<PictureFile>& photos, const std::vector
   load_all(class_images, class_images_);
 }
 
-EpochPictures LatentCache::photo_epoch(const std::vector<std::int64_t>& repeats) const {
-  EpochPictures epoch;
+EpochImages LatentCache::photo_epoch(const std::vector<std::int64_t>& repeats) const {
+  EpochImages epoch;
   BucketNumbers numbers;
   for (std::size_t i = 0; i < photos_.size(); ++i) {
     const auto times = static_cast<std::size_t>(repeats.at(i));
-    epoch.pictures.insert(epoch.pictures.end(), times, static_cast<std::int64_t>(i));
+    epoch.images.insert(epoch.images.end(), times, static_cast<std::int64_t>(i));
     epoch.buckets.insert(epoch.buckets.end(), times, numbers.number_of(photos_[i].plan));
   }
   return epoch;
 }
 
-EpochPictures LatentCache::class_epoch() const {
-  EpochPictures epoch = EpochPictures::once(static_cast<std::int64_t>(class_images_.size()));
+EpochImages LatentCache::class_epoch() const {
+  EpochImages epoch = EpochImages::once(static_cast<std::int64_t>(class_images_.size()));
   BucketNumbers numbers;
   for (std::size_t i = 0; i < class_images_.size(); ++i) epoch.buckets[i] = numbers.number_of(class_images_[i].plan);
   return epoch;
 }
 
-model::PictureSize LatentCache::size_of(const BatchSlot& slot) const {
-  const model::CropPlan& plan = picture_of(slot).plan;
+model::ImageSize LatentCache::size_of(const BatchSlot& slot) const {
+  const model::CropPlan& plan = image_of(slot).plan;
   return {plan.width, plan.height};
 }
 
-const LatentCache::Picture& LatentCache::picture_of(const BatchSlot& slot) const {
-  return (slot.class_image ? class_images_ : photos_).at(static_cast<std::size_t>(slot.picture));
+const LatentCache::CachedImage& LatentCache::image_of(const BatchSlot& slot) const {
+  return (slot.class_image ? class_images_ : photos_).at(static_cast<std::size_t>(slot.image));
 }
 
 LatentCache::Placing LatentCache::place(const BatchSlot& slot) const {
-  const model::CropPlan& plan = picture_of(slot).plan;
+  const model::CropPlan& plan = image_of(slot).plan;
   Placing placing{plan.left, plan.top, false};
   if (options_.crop.random) {
     const std::int64_t places = plan.free_columns() * plan.free_rows();
@@ -158,9 +168,9 @@ LatentCache::Placing LatentCache::place(const BatchSlot& slot) const {
   return placing;
 }
 
-Image LatentCache::cut_out(const Picture& picture, const Placing& placing) {
-  const model::CropPlan& plan = picture.plan;
-  Image image = model::cut(picture.resized, placing.left, placing.top, plan.width, plan.height);
+Image LatentCache::cut_out(const CachedImage& entry, const Placing& placing) {
+  const model::CropPlan& plan = entry.plan;
+  Image image = model::cut(entry.resized, placing.left, placing.top, plan.width, plan.height);
   return placing.mirrored ? model::mirrored(std::move(image)) : image;
 }
 
@@ -171,17 +181,17 @@ LatentCache::Gaussian LatentCache::gaussian(const model::Moments& moments) {
 LatentCache::Gaussian LatentCache::cached_moments(const std::vector<BatchSlot>& slots) const {
   std::vector<torch::Tensor> means, deviations;
   for (const BatchSlot& slot : slots) {
-    const Picture& picture = picture_of(slot);
+    const CachedImage& entry = image_of(slot);
     const std::int64_t row = place(slot).mirrored ? 1 : 0;
-    means.push_back(picture.moments.mean[row]);
-    deviations.push_back(picture.moments.deviation[row]);
+    means.push_back(entry.moments.mean[row]);
+    deviations.push_back(entry.moments.deviation[row]);
   }
   return {torch::stack(means), torch::stack(deviations)};
 }
 
 LatentCache::Gaussian LatentCache::fresh_moments(const std::vector<BatchSlot>& slots) const {
   std::vector<torch::Tensor> views;
-  for (const BatchSlot& slot : slots) views.push_back(picture_to_tensor(cut_out(picture_of(slot), place(slot))));
+  for (const BatchSlot& slot : slots) views.push_back(model::image_to_tensor(cut_out(image_of(slot), place(slot))));
   return gaussian(encode_(torch::stack(views)));
 }
 
@@ -198,12 +208,12 @@ torch::Tensor LatentCache::time_ids(const std::vector<BatchSlot>& slots) const {
   torch::Tensor ids = torch::empty({static_cast<std::int64_t>(slots.size()), 6}, torch::kFloat32);
   auto row = ids.accessor<float, 2>();
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    const Picture& picture = picture_of(slots[i]);
+    const CachedImage& entry = image_of(slots[i]);
     const Placing placing = place(slots[i]);
-    const model::CropPlan& plan = picture.plan;
-    // A mirrored crop is a crop of the mirrored picture.
+    const model::CropPlan& plan = entry.plan;
+    // A mirrored crop is a crop of the mirrored image.
     const std::int64_t left = placing.mirrored ? plan.resized_width - plan.width - placing.left : placing.left;
-    const std::int64_t values[] = {picture.height, picture.width, placing.top, left, plan.height, plan.width};
+    const std::int64_t values[] = {entry.height, entry.width, placing.top, left, plan.height, plan.width};
     for (std::int64_t k = 0; k < 6; ++k) row[static_cast<std::int64_t>(i)][k] = static_cast<float>(values[k]);
   }
   return ids;
@@ -211,10 +221,10 @@ torch::Tensor LatentCache::time_ids(const std::vector<BatchSlot>& slots) const {
 
 std::int64_t LatentCache::memory_bytes() const {
   std::int64_t bytes = 0;
-  for (const std::vector<Picture>* pictures : {&photos_, &class_images_}) {
-    for (const Picture& picture : *pictures) {
-      bytes += static_cast<std::int64_t>(picture.resized.rgb.size());
-      const Gaussian& moments = picture.moments;
+  for (const std::vector<CachedImage>* images : {&photos_, &class_images_}) {
+    for (const CachedImage& entry : *images) {
+      bytes += static_cast<std::int64_t>(entry.resized.rgb.size());
+      const Gaussian& moments = entry.moments;
       if (moments.mean.defined()) {
         bytes += static_cast<std::int64_t>(moments.mean.nbytes() + moments.deviation.nbytes());
       }

@@ -1,4 +1,4 @@
-// Photos to latents. The VAE's moments of each picture are computed once and kept; every step samples them anew, so the
+// Photos to latents. The VAE's moments of each image are computed once and kept; every step samples them anew, so the
 // cache changes no number of a run.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "model/vae/autoencoder_kl.h"
 #include "train/data/batch_plan.h"
 #include "train/data/crop_rule.h"
+#include "train/data/decoded_photos.h"
 #include "train/data/encoded_store.h"
 
 namespace sdtune::train {
@@ -32,19 +34,20 @@ struct LatentOptions {
   torch::Device device = torch::kCPU;  // of training
 };
 
-// A picture to be trained on.
-struct PictureFile {
+// An image to be trained on.
+struct ImageFile {
   std::filesystem::path path;
-  std::optional<model::ImageBox> shown;  // what its crop is to show, px of the picture as seen
+  std::optional<model::ImageBox> shown;              // what its crop is to show, px of the image as seen
+  std::shared_ptr<const DecodedPhoto> decoded = {};  // resized for that crop already; null: read from the file
 };
 
 // [B, 3, H, W] float32 on the CPU in [-1, 1] to moments, on the device of training. Called without gradients.
-using EncodePictures = std::function<model::Moments(const torch::Tensor&)>;
+using EncodeImages = std::function<model::Moments(const torch::Tensor&)>;
 using Progress = std::function<void(std::int64_t done, std::int64_t total)>;
 
 class LatentCache {
  public:
-  // What is drawn for one slot: the corner of the crop in the resized picture, and whether it is mirrored.
+  // What is drawn for one slot: the corner of the crop in the resized image, and whether it is mirrored.
   struct Placing {
     std::int64_t left = 0;  // px
     std::int64_t top = 0;   // px
@@ -52,20 +55,20 @@ class LatentCache {
   };
 
   // `store`, if given, must outlive load(): moments come from it where it has them, and go there.
-  LatentCache(LatentOptions options, EncodePictures encode, EncodedStore* store = nullptr);
+  LatentCache(LatentOptions options, EncodeImages encode, EncodedStore* store = nullptr);
 
-  // Reads all pictures, and encodes them unless the cache is off (then they are kept in memory, resized). Afterwards
+  // Reads all images, and encodes them unless the cache is off (then they are kept in memory, resized). Afterwards
   // the files are not needed any more; with the cache on, neither is the VAE. Throws DataError naming the file.
-  void load(const std::vector<PictureFile>& photos, const std::vector<PictureFile>& class_images,
+  void load(const std::vector<ImageFile>& photos, const std::vector<ImageFile>& class_images,
             const Progress& progress = {});
 
-  // Each picture once, or as often as `repeats` says, in the bucket of its size: for BatchPlan.
-  EpochPictures photo_epoch(const std::vector<std::int64_t>& repeats) const;
-  EpochPictures class_epoch() const;
+  // Each image once, or as often as `repeats` says, in the bucket of its size: for BatchPlan.
+  EpochImages photo_epoch(const std::vector<std::int64_t>& repeats) const;
+  EpochImages class_epoch() const;
   // Size of what is trained on, px.
-  model::PictureSize size_of(const BatchSlot& slot) const;
-  // How the picture was resized, and where its crop lies this time.
-  const model::CropPlan& plan_of(const BatchSlot& slot) const { return picture_of(slot).plan; }
+  model::ImageSize size_of(const BatchSlot& slot) const;
+  // How the image was resized, and where its crop lies this time.
+  const model::CropPlan& plan_of(const BatchSlot& slot) const { return image_of(slot).plan; }
   Placing place(const BatchSlot& slot) const;
 
   // [B, C, h, w] float32 on the device of training: (mean + std * noise - shift_factor) * scaling_factor, noise and
@@ -73,13 +76,13 @@ class LatentCache {
   torch::Tensor latents(const std::vector<BatchSlot>& slots);
 
   // SDXL's size conditioning, [B, 6] float32 on the CPU: original height and width, top and left of the crop in the
-  // resized picture, target height and width (px), for the same crop and flip as latents().
+  // resized image, target height and width (px), for the same crop and flip as latents().
   torch::Tensor time_ids(const std::vector<BatchSlot>& slots) const;
 
   bool cached() const;
   // Why it is not cached, in a sentence for the user; empty when it is.
   std::string why_not_cached() const;
-  // Of the cached moments or of the pictures kept, in bytes.
+  // Of the cached moments or of the images kept, in bytes.
   std::int64_t memory_bytes() const;
 
  private:
@@ -88,7 +91,7 @@ class LatentCache {
     torch::Tensor mean;
     torch::Tensor deviation;
   };
-  struct Picture {
+  struct CachedImage {
     std::int64_t width = 0;  // px, of the file as seen
     std::int64_t height = 0;
     model::CropPlan plan;  // where the crop does not lie at random
@@ -96,19 +99,19 @@ class LatentCache {
     Gaussian moments;      // with the cache: [1 or 2, C, h, w]; row 1 is of the mirrored crop
   };
 
-  Picture load_picture(const PictureFile& file);
-  Gaussian encode_views(const Picture& picture) const;
-  std::string store_key(const Picture& picture, const std::string& bytes) const;
-  const Picture& picture_of(const BatchSlot& slot) const;
+  CachedImage load_image(const ImageFile& file);
+  Gaussian encode_views(const CachedImage& entry) const;
+  std::string store_key(const CachedImage& entry, const std::string& file_hash) const;
+  const CachedImage& image_of(const BatchSlot& slot) const;
   static Gaussian gaussian(const model::Moments& moments);
-  static Image cut_out(const Picture& picture, const Placing& placing);
+  static Image cut_out(const CachedImage& entry, const Placing& placing);
   Gaussian cached_moments(const std::vector<BatchSlot>& slots) const;
   Gaussian fresh_moments(const std::vector<BatchSlot>& slots) const;
 
   LatentOptions options_;
-  EncodePictures encode_;
+  EncodeImages encode_;
   EncodedStore* store_;
-  std::vector<Picture> photos_, class_images_;
+  std::vector<CachedImage> photos_, class_images_;
 };
 
 }  // namespace sdtune::train

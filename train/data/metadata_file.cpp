@@ -2,15 +2,15 @@
 
 #include <sstream>
 
-#include "model/base/file_system.h"
 #include "model/base/json.h"
+#include "model/files/file_system.h"
 #include "train/data/caption_file.h"
 
 namespace sdtune::train {
 
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
+constexpr std::size_t kMaxMetadataBytes = std::size_t{64} << 20;
 
 model::ImageBox read_box(const Json& value, const std::string& where) {
   const bool is_box = value.is_array() && value.size() == 4 && value[0].is_number() && value[1].is_number() &&
@@ -44,7 +44,7 @@ std::map<std::string, PhotoNote> read_metadata(const std::filesystem::path& fold
   if (!std::filesystem::exists(path, status)) return notes;
   std::string content;
   try {
-    content = read_file(path, kMaxBytes);
+    content = read_file(path, kMaxMetadataBytes);
   } catch (const Error& error) {
     problems.insert(problems.end(), error.problems().begin(), error.problems().end());
   }

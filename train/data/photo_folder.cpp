@@ -9,8 +9,8 @@
 #include <set>
 #include <thread>
 
-#include "model/base/file_system.h"
-#include "model/base/sha256.h"
+#include "model/files/file_system.h"
+#include "model/files/sha256.h"
 #include "model/image/image_read.h"
 #include "train/data/caption_file.h"
 #include "train/data/mask_name.h"
@@ -24,10 +24,10 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxFileBytes = std::size_t{1} << 30;
 
-// A file with one of these endings was meant to be a picture, so it is an error when it cannot be read.
-constexpr std::array kPictureEndings = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".heic", ".heif", ".avif",
-                                        ".gif", ".bmp",  ".tif", ".tiff", ".jxl", ".jp2",  ".psd",  ".dng",  ".cr2",
-                                        ".cr3", ".nef",  ".arw", ".raf",  ".orf", ".rw2",  ".ico"};
+// A file with one of these endings was meant to be an image, so it is an error when it cannot be read.
+constexpr std::array kImageEndings = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".heic", ".heif", ".avif",
+                                      ".gif", ".bmp",  ".tif", ".tiff", ".jxl", ".jp2",  ".psd",  ".dng",  ".cr2",
+                                      ".cr3", ".nef",  ".arw", ".raf",  ".orf", ".rw2",  ".ico"};
 
 std::string lower_ending(const fs::path& path) {
   std::string ending = path.extension().string();
@@ -36,9 +36,9 @@ std::string lower_ending(const fs::path& path) {
   return ending;
 }
 
-bool is_meant_as_picture(const fs::path& path) {
+bool is_meant_as_image(const fs::path& path) {
   const std::string ending = lower_ending(path);
-  return std::find(kPictureEndings.begin(), kPictureEndings.end(), ending) != kPictureEndings.end();
+  return std::find(kImageEndings.begin(), kImageEndings.end(), ending) != kImageEndings.end();
 }
 
 // Why a file is passed over, or nothing when it must be read.
@@ -49,9 +49,9 @@ std::optional<std::string> reason_to_leave_out(const fs::path& path) {
   if (fs::is_directory(path, error)) return "a folder: only files directly inside are read";
   if (name == "Thumbs.db" || name == "desktop.ini") return "made by the file manager";
   if (is_mask(path)) return "a mask: masked_loss reads it";
-  if (is_meant_as_picture(path)) return std::nullopt;
+  if (is_meant_as_image(path)) return std::nullopt;
   const std::string ending = lower_ending(path);
-  return ending.empty() ? "no picture's ending" : "not a picture (" + ending + ")";
+  return ending.empty() ? "no image's ending" : "not an image (" + ending + ")";
 }
 
 std::vector<fs::path> sorted_entries(const fs::path& folder) {
@@ -75,29 +75,39 @@ struct Reading {
   std::vector<Problem> bad;
 };
 
-model::ImageInfo look_at(std::string_view bytes, Photo& photo, Image& preview, bool wants_preview) {
-  if (!wants_preview) return model::verify_image(bytes, photo.path.string());
-  model::Preview seen = model::preview_image(bytes, photo.path.string(), kPreviewSide);
-  preview = std::move(seen.image);
-  return seen.info;
+// Decodes as little as the visitor asks for; all of the file's data is read in any case.
+model::ImageInfo visit(std::string_view bytes, Photo& photo, const PhotoVisitor& visitor) {
+  const std::string where = photo.path.string();
+  const auto take = [&photo](const model::ImageInfo& info) {
+    photo.width = info.seen_width();
+    photo.height = info.seen_height();
+  };
+  model::ImageInfo info;
+  if (visitor.examine) {
+    const model::Preview preview = model::preview_image(bytes, where, kPreviewSide);
+    take(info = preview.info);
+    visitor.examine(photo, preview.image);
+  }
+  if (visitor.keep) {
+    const Image image = model::decode_image(bytes, where);
+    take(info = model::probe_image(bytes, where));
+    visitor.keep(photo, image);
+  }
+  if (!visitor.examine && !visitor.keep) take(info = model::verify_image(bytes, where));
+  return info;
 }
 
-Reading read_photo(const fs::path& path, const std::map<std::string, PhotoNote>& notes, const ExaminePhoto& examine) {
+Reading read_photo(const fs::path& path, const std::map<std::string, PhotoNote>& notes, const PhotoVisitor& visitor) {
   Reading reading;
   reading.photo.path = path;
   reading.photo.name = path.filename().string();
   try {
     const std::string bytes = read_file(path, kMaxFileBytes);
-    Image preview;
-    const model::ImageInfo info = look_at(bytes, reading.photo, preview, examine != nullptr);
-    reading.photo.width = info.seen_width();
-    reading.photo.height = info.seen_height();
-    reading.photo.orientation = info.orientation;
     reading.photo.bytes = bytes.size();
     reading.photo.sha256 = sha256_hex(bytes);
     const auto note = notes.find(reading.photo.name);
     if (note != notes.end()) reading.photo.face = note->second.face;
-    if (examine) examine(reading.photo, preview);
+    reading.photo.orientation = visit(bytes, reading.photo, visitor).orientation;
   } catch (const Error& error) {
     reading.bad = error.problems();
   }
@@ -106,11 +116,11 @@ Reading read_photo(const fs::path& path, const std::map<std::string, PhotoNote>&
 
 // Decoding is what takes long, so the files are shared out to all cores.
 std::vector<Reading> read_photos(const std::vector<fs::path>& paths, const std::map<std::string, PhotoNote>& notes,
-                                 const ExaminePhoto& examine) {
+                                 const PhotoVisitor& visitor) {
   std::vector<Reading> readings(paths.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&]() {
-    for (std::size_t i = next++; i < paths.size(); i = next++) readings[i] = read_photo(paths[i], notes, examine);
+    for (std::size_t i = next++; i < paths.size(); i = next++) readings[i] = read_photo(paths[i], notes, visitor);
   };
   const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::jthread> others;
@@ -151,7 +161,7 @@ void warn_of_duplicates(PhotoFolder& result) {
 
 // The entries of a folder, told apart.
 struct Listing {
-  std::vector<fs::path> pictures;
+  std::vector<fs::path> images;
   std::vector<fs::path> texts;
   std::vector<Problem> left_out;
 };
@@ -161,7 +171,7 @@ Listing list_folder(const fs::path& folder) {
   for (const fs::path& path : sorted_entries(folder)) {
     const std::optional<std::string> reason = reason_to_leave_out(path);
     if (!reason) {
-      listing.pictures.push_back(path);
+      listing.images.push_back(path);
     } else if (lower_ending(path) == ".txt") {
       listing.texts.push_back(path);
     } else if (path.filename() != kMetadataFile) {
@@ -171,9 +181,9 @@ Listing list_folder(const fs::path& folder) {
   return listing;
 }
 
-void judge_texts(const Listing& listing, bool use_captions, PhotoFolder& result) {
+void check_texts(const Listing& listing, bool use_captions, PhotoFolder& result) {
   std::set<std::string> stems;
-  for (const fs::path& picture : listing.pictures) stems.insert(picture.stem().string());
+  for (const fs::path& image : listing.images) stems.insert(image.stem().string());
   for (const fs::path& text : listing.texts) {
     if (!use_captions) {
       result.left_out.push_back({text.string(), "captions are switched off", "use_captions: true reads them"});
@@ -184,10 +194,10 @@ void judge_texts(const Listing& listing, bool use_captions, PhotoFolder& result)
 }
 
 // Notes of files that are not there: a typing error, or a photo that was lost.
-void judge_notes(const std::map<std::string, PhotoNote>& notes, const fs::path& folder, const Listing& listing,
+void check_notes(const std::map<std::string, PhotoNote>& notes, const fs::path& folder, const Listing& listing,
                  PhotoFolder& result) {
   std::set<std::string> names;
-  for (const fs::path& picture : listing.pictures) names.insert(picture.filename().string());
+  for (const fs::path& image : listing.images) names.insert(image.filename().string());
   for (const auto& [name, note] : notes) {
     if (names.contains(name)) continue;
     result.warnings.push_back({(folder / kMetadataFile).string(), "names a photo that is not there (got " + name + ")",
@@ -228,14 +238,14 @@ bool natural_less(std::string_view left, std::string_view right) {
 }
 
 PhotoFolder scan_photos_if_any(const fs::path& folder, const std::string& prompt, bool use_captions,
-                               const ExaminePhoto& examine) {
+                               const PhotoVisitor& visitor) {
   Listing listing = list_folder(folder);
   PhotoFolder result;
   result.left_out = std::move(listing.left_out);
-  judge_texts(listing, use_captions, result);
+  check_texts(listing, use_captions, result);
   const std::map<std::string, PhotoNote> notes = read_metadata(folder, result.bad);
-  judge_notes(notes, folder, listing, result);
-  for (Reading& reading : read_photos(listing.pictures, notes, examine)) {
+  check_notes(notes, folder, listing, result);
+  for (Reading& reading : read_photos(listing.images, notes, visitor)) {
     const auto note = notes.find(reading.photo.name);
     caption_photo(reading, prompt, use_captions, note == notes.end() ? PhotoNote() : note->second);
     if (reading.bad.empty()) {
@@ -248,8 +258,9 @@ PhotoFolder scan_photos_if_any(const fs::path& folder, const std::string& prompt
   return result;
 }
 
-PhotoFolder scan_photos(const fs::path& folder, const std::string& prompt, bool use_captions) {
-  PhotoFolder result = scan_photos_if_any(folder, prompt, use_captions);
+PhotoFolder scan_photos(const fs::path& folder, const std::string& prompt, bool use_captions,
+                        const PhotoVisitor& visitor) {
+  PhotoFolder result = scan_photos_if_any(folder, prompt, use_captions, visitor);
   if (result.photos.empty() && result.bad.empty()) throw no_photo(folder, result.left_out.size());
   return result;
 }

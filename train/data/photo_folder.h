@@ -12,17 +12,17 @@
 #include "model/base/error.h"
 #include "model/base/image.h"
 #include "model/image/crop.h"
-#include "model/image/picture_signs.h"
+#include "model/image/image_quality.h"
 
 namespace sdtune::train {
 
-// What looking at a photo found (photo_exam.h).
-struct PhotoExam {
-  model::PictureSigns signs;
-  bool is_rendered = false;            // drawn by sdtune itself: detectors of camera faces do not fit it
+// What the analysis of a photo found (photo_analysis.h).
+struct PhotoAnalysis {
+  model::ImageQuality signs;
+  bool is_rendered = false;            // rendered by sdtune itself: detectors of camera faces do not fit it
   bool searched = false;               // for faces
   std::vector<model::ImageBox> faces;  // px of the photo, the largest first
-  std::vector<float> identity = {};    // who it shows, of length 1; empty where nobody can say
+  std::vector<float> identity = {};    // who it shows, of length 1; empty where it is not known
 };
 
 struct Photo {
@@ -37,33 +37,36 @@ struct Photo {
   bool has_caption = false;  // its own, not the prompt
   std::int64_t repeats = 1;  // in an epoch
   std::size_t subject = 0;   // index into the run's concepts
-  std::optional<model::ImageBox> face;  // px: as metadata.jsonl says, else the largest that was found
-  std::optional<PhotoExam> exam;        // unset: nobody looked
+  std::optional<model::ImageBox> face;    // px: as metadata.jsonl says, else the largest that was found
+  std::optional<PhotoAnalysis> analysis;  // unset where it was not asked for
 };
 
 struct PhotoFolder {
   std::vector<Photo> photos;      // in natural order of their names: img2 before img10
-  std::vector<Problem> bad;       // pictures that cannot be read and captions that are wrong, all of them
-  std::vector<Problem> left_out;  // files that are no pictures and do not hurt: .DS_Store, .json, folders, ...
+  std::vector<Problem> bad;       // images that cannot be read and captions that are wrong, all of them
+  std::vector<Problem> left_out;  // files that are no images and do not hurt: .DS_Store, .json, folders, ...
   std::vector<Problem> warnings;  // photos with the same content, captions without a photo
 };
 
-// Called for each readable photo, from several threads, with a preview of it: fills what it wants to know. Must not
-// throw.
-using ExaminePhoto = std::function<void(Photo& photo, const Image& preview)>;
+// What is wanted of each readable photo besides its facts. Both are called from several threads and must not throw.
+struct PhotoVisitor {
+  std::function<void(Photo& photo, const Image& preview)> examine = {};   // may fill analysis and face
+  std::function<void(const Photo& photo, const Image& image)> keep = {};  // afterwards: the whole photo, as seen
+};
 inline constexpr std::int64_t kPreviewSide = 512;  // px, the longer side
 
 // Reads every file of `folder` (not of its subfolders) and its metadata.jsonl. `prompt` is the caption of a photo that
 // has none of its own, and of all when use_captions is false. Nothing is thrown for single files: see PhotoFolder.
-// Throws DataError when there is no such folder or it holds no picture at all.
-PhotoFolder scan_photos(const std::filesystem::path& folder, const std::string& prompt, bool use_captions);
+// Throws DataError when there is no such folder or it holds no image at all.
+PhotoFolder scan_photos(const std::filesystem::path& folder, const std::string& prompt, bool use_captions,
+                        const PhotoVisitor& visitor = {});
 
-// What scan_photos throws of a folder without pictures.
+// What scan_photos throws of a folder without images.
 DataError no_photo(const std::filesystem::path& folder, std::size_t other_files);
 
-// The same as scan_photos, but a folder without pictures gives none.
+// The same as scan_photos, but a folder without images gives none.
 PhotoFolder scan_photos_if_any(const std::filesystem::path& folder, const std::string& prompt, bool use_captions,
-                               const ExaminePhoto& examine = {});
+                               const PhotoVisitor& visitor = {});
 
 // Names in the order people expect: runs of digits compare as numbers.
 bool natural_less(std::string_view left, std::string_view right);

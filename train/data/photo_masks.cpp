@@ -4,12 +4,12 @@
 
 #include <utility>
 
-#include "model/base/sha256.h"
+#include "model/core/image_tensor.h"
+#include "model/files/sha256.h"
 #include "model/image/image_read.h"
 #include "model/image/orientation.h"
 #include "model/image/resample.h"
 #include "train/data/mask_name.h"
-#include "train/data/picture_tensor.h"
 
 namespace sdtune::train {
 
@@ -53,16 +53,21 @@ std::vector<Problem> mask_problems(const std::vector<Photo>& photos) {
   return problems;
 }
 
+std::map<std::string, std::string> mask_file_hashes(const std::vector<Photo>& photos) {
+  std::map<std::string, std::string> hashes;
+  for (const Photo& photo : photos) {
+    if (const std::optional<fs::path> file = mask_of(photo.path)) hashes[photo.name] = sha256_of_file(*file);
+  }
+  return hashes;
+}
+
 PhotoMasks::PhotoMasks(const std::vector<Photo>& photos, const LatentCache& latents, std::int64_t factor)
     : latents_(latents), factor_(factor) {
   for (std::size_t i = 0; i < photos.size(); ++i) {
     std::optional<Image> mask = read_mask(photos[i]);
-    if (const std::optional<fs::path> file = mask_of(photos[i].path)) {
-      file_hashes_[photos[i].name] = sha256_of_file(*file);
-    }
     if (mask) {
       BatchSlot slot;
-      slot.picture = static_cast<std::int64_t>(i);
+      slot.image = static_cast<std::int64_t>(i);
       const model::CropPlan& plan = latents.plan_of(slot);
       mask = model::resized(*mask, plan.resized_width, plan.resized_height, model::Filter::kBilinear);
     } else {
@@ -76,7 +81,7 @@ torch::Tensor PhotoMasks::of(const std::vector<BatchSlot>& slots) const {
   std::vector<torch::Tensor> masks;
   for (const BatchSlot& slot : slots) {
     const model::CropPlan& plan = latents_.plan_of(slot);
-    const std::optional<Image>& mask = slot.class_image ? std::nullopt : masks_.at(slot.picture);
+    const std::optional<Image>& mask = slot.class_image ? std::nullopt : masks_.at(slot.image);
     if (!mask) {
       masks.push_back(torch::ones({1, plan.height / factor_, plan.width / factor_}));
       continue;
@@ -84,7 +89,7 @@ torch::Tensor PhotoMasks::of(const std::vector<BatchSlot>& slots) const {
     const LatentCache::Placing placing = latents_.place(slot);
     Image part = model::cut(*mask, placing.left, placing.top, plan.width, plan.height);
     if (placing.mirrored) part = model::mirrored(std::move(part));
-    const torch::Tensor grey = picture_to_tensor(part).slice(0, 0, 1).add(1.0).div(2.0);  // [1, H, W]
+    const torch::Tensor grey = model::image_to_tensor(part).slice(0, 0, 1).add(1.0).div(2.0);  // [1, H, W]
     masks.push_back(at::avg_pool2d(grey, factor_));
   }
   return torch::stack(masks);

@@ -1,4 +1,4 @@
-// Which part of each photo counts in the loss: the picture NAME.mask.png beside NAME.jpg, white where the subject is
+// Which part of each photo counts in the loss: the image NAME.mask.png beside NAME.jpg, white where the subject is
 // and grey in between, else the photo's own alpha channel. A photo without either counts as a whole.
 #pragma once
 
@@ -22,6 +22,9 @@ namespace sdtune::train {
 // What is wrong with the photos' masks: one that cannot be read or is of another size than its photo; no mask at all.
 std::vector<Problem> mask_problems(const std::vector<Photo>& photos);
 
+// SHA-256 of the mask files, by the photo's name; an alpha channel is part of the photo.
+std::map<std::string, std::string> mask_file_hashes(const std::vector<Photo>& photos);
+
 class PhotoMasks {
  public:
   // Resizes each mask as `latents`, loaded from the same photos, resized its photo (antialiased, bilinear: no filter
@@ -29,20 +32,17 @@ class PhotoMasks {
   PhotoMasks(const std::vector<Photo>& photos, const LatentCache& latents, std::int64_t factor);
 
   // [B, 1, h, w] float32 on the CPU in [0, 1]: the mean of the mask over each place of the latents, for the same crop
-  // and flip. 1 for class pictures. All slots must be of one size.
+  // and flip. 1 for class images. All slots must be of one size.
   torch::Tensor of(const std::vector<BatchSlot>& slots) const;
 
   // Photos that have none, by name.
   const std::vector<std::string>& without() const { return without_; }
-  // Of the mask files, by the photo's name; an alpha channel is part of the photo.
-  const std::map<std::string, std::string>& file_hashes() const { return file_hashes_; }
 
  private:
   const LatentCache& latents_;
   std::int64_t factor_;
   std::vector<std::optional<Image>> masks_;  // grey, resized; one for each photo
   std::vector<std::string> without_;
-  std::map<std::string, std::string> file_hashes_;
 };
 
 }  // namespace sdtune::train

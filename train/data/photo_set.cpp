@@ -46,12 +46,12 @@ void add_folder(PhotoFolder& all, PhotoFolder more) {
   append(all.warnings, more.warnings);
 }
 
-PhotoFolder scan_subject(const ConceptOptions& subject, bool use_captions, const ExaminePhoto& examine) {
+PhotoFolder scan_subject(const ConceptOptions& subject, bool use_captions, const PhotoVisitor& visitor) {
   const fs::path folder = subject.images;
-  PhotoFolder result = scan_photos_if_any(folder, subject.instance_prompt, use_captions, examine);
+  PhotoFolder result = scan_photos_if_any(folder, subject.instance_prompt, use_captions, visitor);
   for (const KohyaFolder& part : kohya_folders(folder)) {
     std::erase_if(result.left_out, [&](const Problem& entry) { return entry.where == part.path.string(); });
-    PhotoFolder more = scan_photos_if_any(part.path, part.name.prompt, use_captions, examine);
+    PhotoFolder more = scan_photos_if_any(part.path, part.name.prompt, use_captions, visitor);
     for (Photo& photo : more.photos) {
       photo.repeats = part.name.repeats;
       photo.name.insert(0, part.path.filename().string() + "/");
@@ -75,11 +75,11 @@ std::optional<FolderName> kohya_folder(const std::string& name) {
 }
 
 PhotoFolder scan_photos(const std::vector<ConceptOptions>& concepts, const DataOptions& options,
-                        const ExaminePhoto& examine) {
+                        const PhotoVisitor& visitor) {
   PhotoFolder all;
   for (std::size_t i = 0; i < concepts.size(); ++i) {
     const ConceptOptions& subject = concepts[i];
-    PhotoFolder found = scan_subject(subject, options.use_captions, examine);
+    PhotoFolder found = scan_subject(subject, options.use_captions, visitor);
     const std::string own_trigger = trigger_of(subject.instance_prompt, subject.class_prompt);
     for (Photo& photo : found.photos) {
       photo.subject = i;
@@ -91,6 +91,11 @@ PhotoFolder scan_photos(const std::vector<ConceptOptions>& concepts, const DataO
     add_folder(all, std::move(found));
   }
   return all;
+}
+
+void drop_unused_faces(std::vector<Photo>& photos, const DataOptions& options) {
+  if (options.crop() == "face") return;
+  for (Photo& photo : photos) photo.face.reset();
 }
 
 }  // namespace sdtune::train

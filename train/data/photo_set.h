@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "train/data/concept_options.h"
+#include "train/config/concept_options.h"
 #include "train/data/photo_folder.h"
 
 namespace sdtune::train {
@@ -11,9 +11,12 @@ namespace sdtune::train {
 // Subject by subject the photos of its folder, and then those of each of its subfolders named as kohya's trainer has
 // them: "10_sks person" shows its photos 10 times as often, with "sks person" as the prompt of those without a caption.
 // Captions have their [trigger] replaced (trigger_word says by what). Throws DataError for a folder that is not there,
-// or without any picture. `examine`, if given, looks at each.
+// or without any image. `visitor` is called for each.
 PhotoFolder scan_photos(const std::vector<ConceptOptions>& concepts, const DataOptions& options,
-                        const ExaminePhoto& examine = {});
+                        const PhotoVisitor& visitor = {});
+
+// Forgets where the faces are unless crops are to show them: what changes nothing must not make another run.
+void drop_unused_faces(std::vector<Photo>& photos, const DataOptions& options);
 
 // What a subfolder's name says, unset for any other folder.
 struct FolderName {

@@ -63,7 +63,7 @@ model::PromptIds TextCache::ids(const std::vector<std::string>& captions) const 
 }
 
 model::PromptEmbeds TextCache::states(const std::vector<std::string>& captions) const {
-  if (!has_states()) throw std::logic_error("text states are asked for, but the text encoder is being trained");
+  if (!has_states()) throw std::logic_error("prompt embeddings are asked for, but the text encoder is being trained");
   const torch::Tensor chosen = rows(captions);
   return {pick(states_.context, chosen), pick(states_.pooled, chosen)};
 }

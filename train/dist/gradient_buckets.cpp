@@ -106,7 +106,7 @@ void GradientBuckets::begin_step(std::int64_t rounds) {
     bucket.sent = false;
     bucket.pending.reset();
   }
-  // A gradient that somebody else left must not be summed into ours.
+  // A gradient that other code left must not be summed into ours.
   for (const NamedParameter& parameter : parameters_) parameter.weight.mutable_grad() = torch::Tensor();
 }
 

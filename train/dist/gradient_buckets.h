@@ -3,7 +3,7 @@
 //
 // A hook per parameter takes the gradient that autograd has just finished, writes it into the flat bucket (copies in
 // the first micro-batch of a step, adds in the others) and lets autograd's tensor go, so nothing is zeroed and no
-// gradient lives twice. In the last micro-batch a bucket whose parameters are all done is all-reduced at once. The
+// gradient is kept twice. In the last micro-batch a bucket whose parameters are all done is all-reduced at once. The
 // hooks make the buckets invisible where backward() is called: begin_step, begin_round and finish_step must enclose it.
 #pragma once
 

@@ -105,7 +105,7 @@ class C10dGroup final : public ProcessGroup {
     c10::intrusive_ptr<c10d::Work> work_;
   };
 
-  // Runs what talks to the others; whatever c10d throws there means that somebody is lost.
+  // Runs what talks to the others; whatever c10d throws there means that a rank is lost.
   template <typename Function>
   void attempt(const char* doing, const Function& function) {
     try {

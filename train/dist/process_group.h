@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "train/dist/dist_options.h"
+#include "train/config/dist_options.h"
 #include "train/dist/rank_env.h"
 
 namespace sdtune::train {
@@ -29,11 +29,11 @@ class ProcessGroup {
   virtual std::int64_t rank() const = 0;
   virtual std::int64_t world_size() const = 0;
 
-  // The sum over all ranks, in place, while the caller goes on. On CUDA, wait() makes the current stream wait.
+  // The sum over all ranks, in place, while the caller continues. On CUDA, wait() makes the current stream wait.
   virtual std::unique_ptr<PendingReduce> start_all_reduce_sum(torch::Tensor tensor) = 0;
   virtual void broadcast(torch::Tensor tensor, std::int64_t root) = 0;  // in place
   // Ends when every rank is there. Unlike the others it waits for slow ranks as long as they live (a checkpoint on a
-  // slow disk, pictures): only a rank that has ended, or shown no life for peer_timeout, is lost.
+  // slow disk, images): only a rank that has ended, or shown no life for peer_timeout, is lost.
   virtual void barrier() = 0;
   // Everybody's text, by rank; for the stop signal, file lists, errors. Not for bulk data.
   virtual std::vector<std::string> gather_text(const std::string& text) = 0;

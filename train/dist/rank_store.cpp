@@ -56,7 +56,7 @@ c10::intrusive_ptr<c10d::Store> open_store(RankEnv& env, bool server, millisecon
       throw ConfigError("MASTER_PORT", "rank 0 cannot listen on " + place + ": " + first_line(error),
                         "another program may use the port");
     }
-    throw PeerLostError("rank 0", "nobody answers on " + place + ": " + first_line(error),
+    throw PeerLostError("rank 0", "does not answer on " + place + ": " + first_line(error),
                         "MASTER_ADDR and MASTER_PORT must name the machine of rank 0");
   }
 }
@@ -197,7 +197,7 @@ std::string RankStore::silent_or_behind() {
 
 std::string RankStore::find_lost() {
   try {
-    // Whoever finds out first says it for all: later, ranks that ended because of it would look lost themselves.
+    // Whoever finds out first says it for all: later, ranks that ended because of it would seem lost themselves.
     std::string lost = store_->check({"lost"}) ? text_of(store_->get("lost")) : silent_or_behind();
     if (!lost.empty()) lost = store_->compareSet("lost", "", lost);
     store_->add("informed", 1);

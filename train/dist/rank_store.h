@@ -28,11 +28,11 @@ class RankStore {
   // For the backend's own rendezvous.
   const c10::intrusive_ptr<c10d::Store>& store() const { return store_; }
 
-  // Counted, so that a rank that hangs shows as behind the others.
+  // Counted, so that a rank that does not answer shows as behind the others.
   void note_progress() { progress_.fetch_add(1, std::memory_order_relaxed); }
 
   // Waits until every rank has come here, however long that takes: gives up (false) only when a rank that is still
-  // missing has ended or has shown no life for `silence` (3 s at least), or when another rank has found somebody lost.
+  // missing has ended or has shown no life for `silence` (3 s at least), or when another rank has found one lost.
   // Every rank calls it equally often.
   bool wait_for_all(std::chrono::milliseconds silence);
 

@@ -3,8 +3,7 @@
 #include <utility>
 
 #include "train/objective/error_measure.h"
-#include "train/objective/masked_mean.h"
-#include "train/objective/weighting.h"
+#include "train/objective/loss_weighting.h"
 
 namespace sdtune::train {
 

@@ -10,7 +10,7 @@
 #include "model/schedule/noise_schedule.h"
 #include "model/schedule/prediction.h"
 #include "model/unet/unet.h"
-#include "train/objective/objective_options.h"
+#include "train/config/objective_options.h"
 
 namespace sdtune::train {
 

@@ -6,7 +6,7 @@
 #include <torch/types.h>
 
 #include "model/schedule/noise_schedule.h"
-#include "train/objective/objective_options.h"
+#include "train/config/objective_options.h"
 
 namespace sdtune::train {
 

@@ -1,9 +1,10 @@
 #include "train/observe/curve_svg.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdio>
 
 #include "train/observe/html_text.h"
 
@@ -18,9 +19,7 @@ constexpr std::size_t kWindows = 40;
 using Points = std::vector<std::pair<double, double>>;
 
 std::string short_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
+  return fmt::format("{:.4g}", value);
 }
 
 // Means of `size` neighbours each.
@@ -45,12 +44,10 @@ struct Frame {
   std::string line(const Points& points, const char* style) const {
     std::string text = "<polyline fill=\"none\" ";
     text.append(style).append(" points=\"");
-    char pair[64];
     for (const auto& [step, value] : points) {
       const double x = (step - first) / (last - first) * kWidth;
       const double y = kTop + (high > low ? (high - value) / (high - low) : 0.5) * kHeight;
-      std::snprintf(pair, sizeof pair, "%.1f,%.1f ", x, y);
-      text += pair;
+      text += fmt::format("{:.1f},{:.1f} ", x, y);
     }
     return text + "\"/>";
   }

@@ -1,4 +1,4 @@
-// A curve over the steps as an SVG picture.
+// A curve over the steps as an SVG image.
 #pragma once
 
 #include <string>

@@ -1,15 +1,15 @@
 #include "train/observe/event_file.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
-#include <cstdio>
 #include <utility>
 
 #include "train/observe/event_record.h"
+#include "train/observe/metrics_log.h"
 #include "train/observe/preview.h"
-#include "train/observe/step_values.h"
 
 namespace sdtune::train {
 
@@ -23,9 +23,7 @@ double now() {
 std::string file_name(double time) {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0') host = {"localhost"};
-  std::array<char, 32> stamp{};
-  std::snprintf(stamp.data(), stamp.size(), "%017.6f", time);
-  return "events.out.tfevents." + std::string(stamp.data()) + "." + host.data() + "." + std::to_string(::getpid());
+  return fmt::format("events.out.tfevents.{:017.6f}.{}.{}", time, host.data(), ::getpid());
 }
 
 }  // namespace
@@ -38,7 +36,7 @@ void EventFile::on_start(const RunSummary& summary) {
   const std::string failure = file_.open(path_);
   if (!failure.empty()) {
     warned_ = true;
-    if (warn_) warn_({path_.string(), "cannot be written: " + failure, "training goes on without it"});
+    if (warn_) warn_({path_.string(), "cannot be written: " + failure, "training continues without it"});
   }
   std::string records = record_frame(file_version_event(time));
   if (summary.attempt > 1 || summary.first_step > 0) {
@@ -57,10 +55,10 @@ void EventFile::on_validation(const ValidationEvent& event) {
   if (event.loss) {
     write(record_frame(scalars_event(now(), event.step, {{"validation_loss", static_cast<float>(*event.loss)}})));
   }
-  for (std::size_t i = 0; i < event.pictures.size(); ++i) {
-    const Image& picture = event.pictures[i];
+  for (std::size_t i = 0; i < event.images.size(); ++i) {
+    const Image& image = event.images[i];
     write(record_frame(image_event(
-        now(), event.step, {"validation/" + std::to_string(i), picture.width, picture.height, preview_png(event, i)})));
+        now(), event.step, {"validation/" + std::to_string(i), image.width, image.height, preview_png(event, i)})));
   }
 }
 
@@ -76,7 +74,7 @@ void EventFile::on_identity(const IdentityEvent& event) {
 void EventFile::write(std::string_view messages_in_frames) {
   const std::string failure = file_.append(messages_in_frames);
   if (failure.empty() || std::exchange(warned_, true) || !warn_) return;
-  warn_({path_.string(), "cannot be written: " + failure, "training goes on without it"});
+  warn_({path_.string(), "cannot be written: " + failure, "training continues without it"});
 }
 
 }  // namespace sdtune::train

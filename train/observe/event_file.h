@@ -1,4 +1,4 @@
-// The run for TensorBoard: scalars of each step and the validation pictures.
+// The run for TensorBoard: scalars of each step and the validation images.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace sdtune::train {
 // with a session start at its first step, so each step is shown once although an earlier attempt may have gone further.
 class EventFile : public Observer {
  public:
-  // `warn` may be empty; it is told once when the file cannot be written.
+  // `warn` may be empty; it is called once when the file cannot be written.
   explicit EventFile(Warn warn);
 
   void on_start(const RunSummary& summary) override;

@@ -14,7 +14,7 @@ enum EventField { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSes
 enum SessionField { kStatus = 1 };
 enum SummaryField { kValue = 1 };
 enum ValueField { kTag = 1, kSimpleValue = 2, kImage = 4 };
-enum ImageField { kHeight = 1, kWidth = 2, kColorspace = 3, kEncodedImage = 4 };
+enum ImageField { kImageHeight = 1, kImageWidth = 2, kColorspace = 3, kEncodedImage = 4 };
 
 constexpr std::uint64_t kSessionStart = 1;
 constexpr std::uint64_t kRgb = 3;
@@ -100,14 +100,14 @@ std::string scalars_event(double time, std::int64_t step, const std::vector<Scal
 }
 
 std::string image_event(double time, std::int64_t step, const ImageValue& image) {
-  std::string picture;
-  append_number(picture, kHeight, static_cast<std::uint64_t>(image.height));
-  append_number(picture, kWidth, static_cast<std::uint64_t>(image.width));
-  append_number(picture, kColorspace, kRgb);
-  append_bytes(picture, kEncodedImage, image.png);
+  std::string encoded;
+  append_number(encoded, kImageHeight, static_cast<std::uint64_t>(image.height));
+  append_number(encoded, kImageWidth, static_cast<std::uint64_t>(image.width));
+  append_number(encoded, kColorspace, kRgb);
+  append_bytes(encoded, kEncodedImage, image.png);
   std::string value;
   append_bytes(value, kTag, image.tag);
-  append_bytes(value, kImage, picture);
+  append_bytes(value, kImage, encoded);
   std::string summary;
   append_bytes(summary, kValue, value);
   std::string event = event_start(time, step);

@@ -1,4 +1,4 @@
-// Texts and pictures as they stand in an HTML file that needs no other file.
+// Texts and images as they stand in an HTML file that needs no other file.
 #pragma once
 
 #include <filesystem>
@@ -14,6 +14,6 @@ std::string html_escaped(std::string_view text);
 std::string base64(std::string_view bytes);
 
 // "<img ...>" that holds the PNG file itself; empty when the file is not there or cannot be read.
-std::string html_picture(const std::filesystem::path& png, const std::string& description);
+std::string html_image(const std::filesystem::path& png, const std::string& description);
 
 }  // namespace sdtune::train

@@ -24,4 +24,8 @@ class MetricsLog : public Observer {
   StepLines lines_;
 };
 
+// What metrics.jsonl and TensorBoard plot over the steps, in order: loss, loss_instance, loss_prior, lr, ... Values
+// that the step does not have are left out.
+std::vector<std::pair<std::string, double>> step_values(const StepEvent& event);
+
 }  // namespace sdtune::train

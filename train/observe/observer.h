@@ -1,4 +1,4 @@
-// What a run tells the world: the progress bar, metrics.jsonl, TensorBoard, validation pictures and Python's on_step
+// What a run tells the world: the progress bar, metrics.jsonl, TensorBoard, validation images and Python's on_step
 // are observers, one a file. Only rank 0 has any. Every call comes from the training thread, in the order of the steps.
 #pragma once
 
@@ -13,6 +13,18 @@
 
 namespace sdtune::train {
 
+// Said once, before anything is generated: what the preset set, and what will be generated.
+struct PreparationEvent {
+  std::string preset;                   // "lora_sd15.yaml: rank 16, ..."; empty: the base has no preset
+  std::vector<std::string> generation;  // "200 class images of 50 steps, before training; ...", ...
+};
+
+// Said before class images of a prompt are generated, estimated from two steps of the sampler and one decoding.
+struct GenerationEvent {
+  std::int64_t images = 0;  // all ranks
+  double seconds = 0;       // of all of them
+};
+
 // Said once, before the first step: what will be done.
 struct RunSummary {
   std::filesystem::path output;         // the run folder
@@ -20,7 +32,7 @@ struct RunSummary {
   std::string pipeline_class;           // StableDiffusionPipeline, ...
   std::string method;                   // full, lora
   std::vector<std::string> components;  // what is trained: unet, text_encoder, ...
-  std::int64_t trained_parameters = 0;
+  std::int64_t trainable_parameters = 0;
   std::int64_t total_parameters = 0;
   std::string device;             // cpu, cuda:0
   std::string device_name;        // as the system calls it; may be empty
@@ -38,10 +50,10 @@ struct RunSummary {
   std::vector<std::string> notes;  // further lines worth saying: defaults taken, cache switched off, ...
 };
 
-// Said once, after the first few steps: what the rest of them will take, judged by those.
+// Said once, after the first few steps: what the rest of them will take, estimated from those.
 struct EstimateEvent {
   std::int64_t steps_left = 0;
-  double seconds_per_step = 0;  // without checkpoints and validation pictures
+  double seconds_per_step = 0;  // without checkpoints and validation images
 };
 
 // One optimizer step that is over. On a GPU the events come some steps late, because reading a number at once would
@@ -52,13 +64,13 @@ struct StepEvent {
   double epoch = 0;                       // passes over the photos so far
   double loss = 0;                        // what was minimised: loss_instance + prior_loss_weight x loss_prior
   double loss_instance = 0;               // mean over the photos of the effective batch, all ranks
-  std::optional<double> loss_prior;       // mean over the class pictures; unset without prior preservation
+  std::optional<double> loss_prior;       // mean over the class images; unset without prior preservation
   double lr = 0;                          // of the UNet, in this step
   std::optional<double> text_encoder_lr;  // unset while the text encoder is frozen
   double grad_norm = 0;                   // over all trained parameters, before clipping
   std::optional<double> loss_scale;       // of fp16
   bool skipped = false;                   // the fp16 scaler threw this step's gradients away
-  double images_per_s = 0;                // instance pictures, all ranks
+  double images_per_s = 0;                // instance images, all ranks
   double time = 0;                        // s since 1970 (UTC), when the step ended
   double elapsed = 0;                     // s since this attempt's first step began, steady clock
   std::int64_t max_memory_bytes = 0;      // the highest so far: of the device, or of the process on a CPU
@@ -70,16 +82,16 @@ struct CheckpointEvent {
   double seconds = 0;          // spent writing
 };
 
-// A look at the weights of `step`; 0 is the base. pictures, prompts and seeds have equal lengths, which may be 0.
+// Validation of the weights of `step`; 0 is the base. images, prompts and seeds have equal lengths, which may be 0.
 struct ValidationEvent {
   std::int64_t step = 0;
-  std::vector<Image> pictures;
+  std::vector<Image> images;
   std::vector<std::string> prompts;
   std::vector<std::uint64_t> seeds;
   std::optional<double> loss = {};  // mean over the held-out photos; unset without validation_data_dir
 };
 
-// What a look at likeness found. docs/likeness.md says what the figures are.
+// What an identity evaluation found. docs/likeness.md says what the figures are.
 struct IdentityEvent {
   std::int64_t step = 0;  // 0 is the base
   double identity = 0, accepted = 0, prompt_fidelity = 0, leak = 0;
@@ -100,8 +112,10 @@ struct EndEvent {
 class Observer {
  public:
   virtual ~Observer() = default;
+  virtual void on_preparation(const PreparationEvent&) {}
+  virtual void on_generation(const GenerationEvent&) {}
   virtual void on_start(const RunSummary&) {}
-  // A long part that is not a step ("reading photos", "drawing class pictures"), again at each piece of progress:
+  // A long part that is not a step ("reading photos", "generating class images"), again at each piece of progress:
   // `done` of `total` pieces; total 0 means that the number is not known.
   virtual void on_phase(const std::string& /*name*/, std::int64_t /*done*/, std::int64_t /*total*/) {}
   virtual void on_estimate(const EstimateEvent&) {}
@@ -113,5 +127,15 @@ class Observer {
   virtual void on_warning(const Problem&) {}
   virtual void on_end(const EndEvent&) {}
 };
+
+// Tells every observer; the list is empty on all ranks but the first.
+template <typename Event>
+void tell(const std::vector<Observer*>& observers, void (Observer::*method)(const Event&), const Event& event) {
+  for (Observer* observer : observers) (observer->*method)(event);
+}
+inline void tell_phase(const std::vector<Observer*>& observers, const std::string& name, std::int64_t done,
+                       std::int64_t total) {
+  for (Observer* observer : observers) observer->on_phase(name, done, total);
+}
 
 }  // namespace sdtune::train

@@ -1,4 +1,4 @@
-// The validation pictures as files: samples/step-00000100/00_seed-7.png, ..., and grid.png where there are several or
+// The validation images as files: samples/step-00000100/00_seed-7.png, ..., and grid.png where there are several or
 // the base's, those of step 0, can stand above them.
 #pragma once
 
@@ -8,23 +8,23 @@
 #include <string>
 #include <vector>
 
-#include "model/base/file_system.h"
+#include "model/files/file_system.h"
 #include "train/observe/metrics_log.h"
 #include "train/observe/observer.h"
 
 namespace sdtune::train {
 
-// Where the pictures of `step` go: samples/step-00000100.
+// Where the images of `step` go: samples/step-00000100.
 std::filesystem::path preview_folder(const std::filesystem::path& samples, std::int64_t step);
-// Whether all `count` pictures of `step` are there.
+// Whether all `count` images of `step` are there.
 bool has_preview(const std::filesystem::path& samples, std::int64_t step, std::int64_t count);
 
-// Picture `index` of a validation as PNG, with its prompt, seed and step as texts.
+// Image `index` of a validation as PNG, with its prompt, seed and step as texts.
 std::string preview_png(const ValidationEvent& event, std::size_t index);
 
 class Preview : public Observer {
  public:
-  // `warn` may be empty; it is told once when the pictures cannot be written, and the run goes on.
+  // `warn` may be empty; it is called once when the images cannot be written, and the run continues.
   Preview(FileSystem& files, Warn warn);
 
   void on_start(const RunSummary& summary) override;
@@ -38,7 +38,7 @@ class Preview : public Observer {
   Warn warn_;
   bool warned_ = false;
   std::filesystem::path samples_;
-  std::vector<Image> base_;  // the pictures of step 0, of this attempt or an earlier one
+  std::vector<Image> base_;  // the images of step 0, of this attempt or an earlier one
 };
 
 }  // namespace sdtune::train

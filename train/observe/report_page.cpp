@@ -1,12 +1,14 @@
 #include "train/observe/report_page.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <utility>
 
 #include "model/base/error.h"
+#include "model/files/file_system.h"
 #include "train/observe/curve_svg.h"
 #include "train/observe/html_text.h"
 
@@ -27,12 +29,11 @@ constexpr const char* kStyle =
     "text{fill:#ddd}polyline{stroke:#7db4ee}}";
 constexpr const char* kCurves[] = {"loss", "loss_instance", "loss_prior", "lr", "grad_norm", "images_per_s"};
 
-constexpr const char* kLikeness[] = {"score", "identity", "prompt_fidelity", "leak"};
+constexpr const char* kIdentityFigures[] = {"score", "identity", "prompt_fidelity", "leak"};
 
 std::vector<Json> read_lines(const fs::path& path) {
   std::vector<Json> lines;
-  std::error_code status;
-  if (!fs::is_regular_file(path, status)) return lines;
+  if (!is_file(path)) return lines;
   const std::string content = read_file(path);
   for (std::size_t begin = 0; begin < content.size();) {
     const std::size_t end = std::min(content.find('\n', begin), content.size());
@@ -52,7 +53,7 @@ Curve curve_of(const std::vector<Json>& lines, const std::string& key, const std
   return curve;
 }
 
-// Of all attempts, as their steps tell it: what was thrown away by a kill is not in it.
+// Of all attempts, by their steps: steps that were lost in a kill are not counted.
 double seconds_of_steps(const std::vector<Json>& lines) {
   std::map<std::int64_t, double> by_attempt;
   for (const Json& line : lines) {
@@ -75,10 +76,8 @@ std::string section(const std::string& title, const std::string& content) {
 }
 
 std::string duration(double seconds) {
-  char text[64];
-  const auto whole = static_cast<long long>(seconds + 0.5);
-  std::snprintf(text, sizeof text, "%lld h %02lld min %02lld s", whole / 3600, whole / 60 % 60, whole % 60);
-  return text;
+  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  return fmt::format("{} h {:02} min {:02} s", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -87,26 +86,25 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// The newest look's grid, which has the base above it, or its only picture.
-std::string last_look(const fs::path& samples) {
-  std::vector<fs::path> looks;
+// The newest validation's grid, which has the base above it, or its only image.
+std::string last_validation(const fs::path& samples) {
+  std::vector<fs::path> steps;
   std::error_code absent;
-  for (const fs::directory_entry& entry : fs::directory_iterator(samples, absent)) looks.push_back(entry.path());
-  if (looks.empty()) return {};
-  const fs::path last = *std::max_element(looks.begin(), looks.end());
+  for (const fs::directory_entry& entry : fs::directory_iterator(samples, absent)) steps.push_back(entry.path());
+  if (steps.empty()) return {};
+  const fs::path last = *std::max_element(steps.begin(), steps.end());
   const std::string name = last.filename().string();
-  const std::string grid = html_picture(last / "grid.png", "validation pictures, " + name);
+  const std::string grid = html_image(last / "grid.png", "validation images, " + name);
   if (!grid.empty()) return grid;
-  std::string pictures;
+  std::string images;
   for (const fs::directory_entry& entry : fs::directory_iterator(last, absent)) {
-    pictures += html_picture(entry.path(), "validation picture, " + name);
+    images += html_image(entry.path(), "validation image, " + name);
   }
-  return pictures;
+  return images;
 }
 
 std::string text_file(const fs::path& path) {
-  std::error_code status;
-  if (!fs::is_regular_file(path, status)) return {};
+  if (!is_file(path)) return {};
   return "<details><summary>" + html_escaped(path.filename().string()) + "</summary><pre>" +
          html_escaped(read_file(path)) + "</pre></details>\n";
 }
@@ -149,26 +147,25 @@ std::string ReportPage::page(const EndEvent& event) const {
   const double seconds = seconds_of_steps(steps);
   std::string facts = row("state", end_text(event, summary_.total_steps)) + row("base", summary_.base) +
                       row("trained", joined(summary_.components) + " (" + summary_.method + "), " +
-                                         std::to_string(summary_.trained_parameters) + " parameters") +
+                                         std::to_string(summary_.trainable_parameters) + " parameters") +
                       row("device", summary_.device + " " + summary_.device_name + ", " + summary_.dtype) +
                       row("photos", std::to_string(summary_.images) + " at " + std::to_string(summary_.resolution) +
-                                        " px, " + std::to_string(summary_.class_images) + " class pictures") +
+                                        " px, " + std::to_string(summary_.class_images) + " class images") +
                       row("batch", std::to_string(summary_.batch)) + row("seed", std::to_string(summary_.seed)) +
                       row("attempt", std::to_string(summary_.attempt)) + row("time in steps", duration(seconds));
   if (!steps.empty() && steps.back().contains("max_memory_bytes")) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.2f GiB", steps.back().value("max_memory_bytes", 0.0) / (1024.0 * 1024 * 1024));
-    facts += row("peak memory", text);
+    const double bytes = steps.back().value("max_memory_bytes", 0.0);
+    facts += row("peak memory", fmt::format("{:.2f} GiB", bytes / (1024.0 * 1024 * 1024)));
   }
   if (price_per_hour_) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.2f at %.2f an hour", seconds / 3600 * *price_per_hour_, *price_per_hour_);
-    facts += row("cost of the steps", text);
+    const double price = seconds / 3600 * *price_per_hour_;
+    facts += row("cost of the steps", fmt::format("{:.2f} at {:.2f} an hour", price, *price_per_hour_));
   }
   for (const std::string& note : summary_.notes) facts += row("note", note);
   std::string curves;
-  const std::vector<Json> looks = read_lines(summary_.output / "identity.jsonl");
-  for (const char* name : kLikeness) curves += curve_svg(curve_of(looks, name, std::string("likeness: ") + name));
+  const std::vector<Json> results = read_lines(summary_.output / "identity.jsonl");
+  for (const char* name : kIdentityFigures)
+    curves += curve_svg(curve_of(results, name, std::string("likeness: ") + name));
   curves += curve_svg(curve_of(read_lines(summary_.output / "validation.jsonl"), "loss", "loss on held-out photos"));
   for (const char* name : kCurves) curves += curve_svg(curve_of(steps, name, name));
   std::string warnings;
@@ -178,8 +175,9 @@ std::string ReportPage::page(const EndEvent& event) const {
          "content=\"width=device-width\"><title>sdtune: " +
          html_escaped(title) + "</title><style>" + kStyle + "</style></head><body>\n<h1>" + html_escaped(title) +
          "</h1>\n<table>" + facts + "</table>\n" + section("Warnings", warnings) +
-         section("Base and tuned, same seeds", last_look(summary_.output / "samples")) + section("Curves", curves) +
-         section("What was trained on", html_picture(summary_.output / "contact_sheet.png", "contact sheet")) +
+         section("Base and tuned, same seeds", last_validation(summary_.output / "samples")) +
+         section("Curves", curves) +
+         section("What was trained on", html_image(summary_.output / "contact_sheet.png", "contact sheet")) +
          section("Configuration", text_file(summary_.output / "config.yaml")) + "</body></html>\n";
 }
 

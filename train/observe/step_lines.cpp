@@ -1,5 +1,7 @@
 #include "train/observe/step_lines.h"
 
+#include "model/files/file_system.h"
+
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -31,8 +33,7 @@ void for_each_line(std::string_view content, const std::function<void(std::strin
 }  // namespace
 
 bool has_step_line(const std::filesystem::path& path, std::int64_t step) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return false;
+  if (!is_file(path)) return false;
   bool found = false;
   for_each_line(read_file(path), [&](std::string_view line) { found = found || step_of(line) == step; });
   return found;
@@ -50,8 +51,7 @@ void StepLines::open(const std::filesystem::path& path, std::int64_t step) {
 }
 
 void StepLines::drop_lines_after(std::int64_t step) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path_, error)) return;
+  if (!is_file(path_)) return;
   const std::string content = read_file(path_);
   std::string kept;
   for_each_line(content, [&](std::string_view line) {
@@ -68,7 +68,7 @@ void StepLines::append(const Json& line) {
 
 void StepLines::warn_once(const std::string& cause) {
   if (!std::exchange(warned_, true) && warn_) {
-    warn_({path_.string(), "cannot be written: " + cause, "training goes on without these lines"});
+    warn_({path_.string(), "cannot be written: " + cause, "training continues without these lines"});
   }
 }
 

@@ -7,14 +7,14 @@
 #include <string>
 #include <utility>
 
-#include "model/base/file_system.h"
 #include "model/base/json.h"
+#include "model/files/file_system.h"
 #include "train/observe/append_file.h"
 #include "train/observe/observer.h"
 
 namespace sdtune::train {
 
-// Told once when a log cannot be written; the run goes on.
+// Told once when a log cannot be written; the run continues.
 using Warn = std::function<void(const Problem&)>;
 
 // Whether the file has a whole line of that step.

@@ -13,7 +13,6 @@ namespace sdtune::train {
 
 namespace {
 
-constexpr std::int64_t kRunLength = 32768;  // numbers that one thread updates at a time
 static_assert(kRunLength % kScaledBlock == 0);
 
 std::int64_t blocks_of(std::int64_t count) {

@@ -12,7 +12,6 @@ namespace sdtune::train {
 namespace {
 
 // Numbers that one thread updates at a time: small enough to share the work evenly.
-constexpr std::int64_t kRunLength = 32768;
 
 struct GroupedRun {
   AdamWRun run;

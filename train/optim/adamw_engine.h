@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "train/config/optim_options.h"
 #include "train/optim/adamw_kernel.h"
-#include "train/optim/optim_options.h"
 #include "train/optim/trained_parameter.h"
 
 namespace sdtune::train {

@@ -13,8 +13,6 @@ namespace sdtune::train {
 
 namespace {
 
-constexpr std::int64_t kRunLength = 32768;
-
 struct GradientRun {
   NumberRun numbers;
   std::int64_t count;
@@ -57,7 +55,7 @@ ClippedGradient clip_gradient(const std::vector<TrainedParameter>& parameters, c
   const bool on_gpu = parameters.front().gradient.is_cuda();
   const torch::Tensor norm = (on_gpu ? cuda_norm(parameters) : cpu_norm(parameters)) / loss_scale;
   const torch::Tensor clip = (max_norm / (norm + 1e-6)).clamp_max(1.0);
-  // max_norm / infinity is 0, which would look like a gradient that was clipped away: keep such a norm visible.
+  // max_norm / infinity is 0, which would seem a clipped gradient: keep such a norm visible.
   const torch::Tensor factor = torch::where(torch::isfinite(norm), clip / loss_scale, torch::full_like(norm, NAN));
   return {norm, factor};
 }

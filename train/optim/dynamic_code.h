@@ -30,7 +30,7 @@ class DynamicCode {
  private:
   explicit DynamicCode(bool has_sign);
 
-  // Of a float's 23 bits of fraction the first 8 are looked at, steps of less than 0.4 %.
+  // Of a float's 23 bits of fraction the first 8 are used, steps of less than 0.4 %.
   static constexpr int kDroppedBits = 15;
 
   std::array<float, 256> values_ = {};

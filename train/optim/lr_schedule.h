@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "train/optim/optim_options.h"
+#include "train/config/optim_options.h"
 
 namespace sdtune::train {
 

@@ -3,9 +3,13 @@
 
 #include <torch/types.h>
 
+#include <cstdint>
+
 #include "train/optim/adamw_kernel.h"
 
 namespace sdtune::train {
+
+inline constexpr std::int64_t kRunLength = 32768;  // numbers that one thread updates at a time
 
 inline NumberFormat number_format(torch::ScalarType dtype) {
   switch (dtype) {

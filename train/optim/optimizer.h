@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/optim/optim_options.h"
+#include "train/config/optim_options.h"
 #include "train/optim/trained_parameter.h"
 
 namespace sdtune::train {

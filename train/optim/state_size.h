@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "train/optim/optim_options.h"
+#include "train/config/optim_options.h"
 
 namespace sdtune::train {
 

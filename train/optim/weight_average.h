@@ -1,5 +1,6 @@
 // An exponential moving average of the weights (Polyak & Juditsky 1992; as used by Ho et al., "Denoising diffusion
-// probabilistic models", 2020): what is drawn with and exported, because it is better than any single step's weights.
+// probabilistic models", 2020): what images are generated with and what is exported, because it is better than any
+// single step's weights.
 #pragma once
 
 #include <torch/types.h>

@@ -7,12 +7,12 @@
 #include <string_view>
 
 #include "model/base/error.h"
-#include "model/base/yaml.h"
+#include "model/options/yaml.h"
 
 namespace sdtune::train {
 namespace {
 
-// A mapping of the file, read key by key; what nobody asked for is refused.
+// A mapping of the file, read key by key; an unknown key is refused.
 class Entry {
  public:
   Entry(const YamlValue& value, std::string where, std::initializer_list<std::string_view> allowed)

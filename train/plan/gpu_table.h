@@ -9,7 +9,7 @@
 
 namespace sdtune::train {
 
-// A step that somebody has timed.
+// A step that was timed.
 struct MeasuredStep {
   std::string model;            // sd15, sd21, sdxl, or the name of a model's folder
   std::string method;           // full, lora

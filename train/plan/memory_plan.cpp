@@ -46,7 +46,7 @@ std::vector<MemoryPart> kept_in_training(const TrainConfig& config, const ModelT
                                          bool on_gpu) {
   const std::int64_t count = count_trained(trace);
   const bool is_float32 = config.precision.mixed_precision == "no";
-  const std::int64_t gradient = is_float32 || batch.rounds > 1 ? 4 : 2;  // bytes of a number
+  const std::int64_t gradient = is_float32 || batch.sums_in_float32 ? 4 : 2;  // bytes of a number
   std::vector<MemoryPart> parts = weights_of(trace.bundle());
   if (!is_float32) parts.emplace_back("float32 masters", 4 * count);
   parts.emplace_back("gradients", gradient * count);
@@ -68,25 +68,25 @@ MemoryPhase training_phase(const TrainConfig& config, const ModelTrace& trace, c
   return phase;
 }
 
-// Pictures drawn by the model; they are decoded one by one.
-MemoryPhase drawing_phase(const Drawing& drawing, std::vector<MemoryPart> kept, const ModelTrace& trace,
-                          const TrainedBatch& batch, const PassCost& denoising, const PassCost& decoding) {
+// Images that the model generates; they are decoded one by one.
+MemoryPhase generation_phase(const Generation& generation, std::vector<MemoryPart> kept, const ModelTrace& trace,
+                             const TrainedBatch& batch, const PassCost& denoising, const PassCost& decoding) {
   const std::int64_t factor = trace.bundle().vae_factor();
-  const std::int64_t pixels = drawing.at_once * batch.height * batch.width * factor * factor;
+  const std::int64_t pixels = generation.at_once * batch.height * batch.width * factor * factor;
   const std::int64_t decoded = 2 * 3 * 4 * pixels;  // as they came, and side by side
-  kept.emplace_back("drawing", std::max(denoising.peak_bytes(), decoding.peak_bytes() + decoded));
-  return {drawing.phase, std::move(kept)};
+  kept.emplace_back("generating", std::max(denoising.peak_bytes(), decoding.peak_bytes() + decoded));
+  return {generation.phase, std::move(kept)};
 }
 
-// Beside which pictures are drawn.
-std::vector<MemoryPart> kept_in_drawing(const Drawing& drawing, const TrainConfig& config, const ModelTrace& trace,
-                                        const TrainedBatch& batch, bool on_gpu) {
-  if (!drawing.in_training) return weights_of(trace.bundle());
+// Beside which images are generated.
+std::vector<MemoryPart> kept_while_generating(const Generation& generation, const TrainConfig& config,
+                                              const ModelTrace& trace, const TrainedBatch& batch, bool on_gpu) {
+  if (!generation.in_training) return weights_of(trace.bundle());
   std::vector<MemoryPart> kept = kept_in_training(config, trace, batch, on_gpu);
-  if (!drawing.with_base) return kept;
+  if (!generation.with_base) return kept;
   std::int64_t base = 0;
   for (const MemoryPart& part : weights_of(trace.bundle())) base += part.bytes;
-  kept.emplace_back("the base, which reads the pictures", base);
+  kept.emplace_back("the base, which reads the images", base);
   return kept;
 }
 
@@ -140,11 +140,11 @@ RunPasses trace_passes(const TrainConfig& config, ModelTrace& trace, const Train
   const PassShape all{batch.samples, batch.height, batch.width};
   passes.training = trace.training(all, batch.recomputed);
   passes.encoding = trace.encoding(one);
-  passes.drawings = drawings_of(config);
-  for (const Drawing& drawing : passes.drawings) {
-    passes.denoising.push_back(trace.denoising({drawing.rows, batch.height, batch.width}));
+  passes.generations = generations_of(config);
+  for (const Generation& generation : passes.generations) {
+    passes.denoising.push_back(trace.denoising({generation.rows, batch.height, batch.width}));
   }
-  if (!passes.drawings.empty()) passes.decoding = trace.decoding(one);
+  if (!passes.generations.empty()) passes.decoding = trace.decoding(one);
   return passes;
 }
 
@@ -152,17 +152,18 @@ MemoryPlan plan_memory(const TrainConfig& config, const ModelTrace& trace, const
                        const RunPasses& passes, bool on_gpu) {
   MemoryPlan plan;
   plan.phases.push_back(encoding_phase(trace, passes));
-  const auto add_drawings = [&](bool in_training) {
-    for (std::size_t i = 0; i < passes.drawings.size(); ++i) {
-      const Drawing& drawing = passes.drawings[i];
-      if (drawing.in_training != in_training) continue;
-      plan.phases.push_back(drawing_phase(drawing, kept_in_drawing(drawing, config, trace, batch, on_gpu), trace, batch,
-                                          passes.denoising[i], passes.decoding));
+  const auto add_generations = [&](bool in_training) {
+    for (std::size_t i = 0; i < passes.generations.size(); ++i) {
+      const Generation& generation = passes.generations[i];
+      if (generation.in_training != in_training) continue;
+      plan.phases.push_back(generation_phase(generation,
+                                             kept_while_generating(generation, config, trace, batch, on_gpu), trace,
+                                             batch, passes.denoising[i], passes.decoding));
     }
   };
-  add_drawings(false);
+  add_generations(false);
   plan.phases.push_back(training_phase(config, trace, batch, passes.training, on_gpu));
-  add_drawings(true);
+  add_generations(true);
   return plan;
 }
 

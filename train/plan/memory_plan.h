@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "train/plan/drawings.h"
+#include "train/plan/generation_phases.h"
 #include "train/plan/model_trace.h"
 
 namespace sdtune::train {
@@ -16,7 +16,7 @@ struct MemoryPart {
 };
 
 struct MemoryPhase {
-  std::string name;  // training, encoding photos, or one of Drawing
+  std::string name;  // training, encoding photos, or one of Generation
   std::vector<MemoryPart> parts;
 
   std::int64_t bytes() const;
@@ -24,8 +24,8 @@ struct MemoryPhase {
 
 // What goes through the UNet at once, and how.
 struct TrainedBatch {
-  std::int64_t samples = 1;            // photos of a micro-batch and the class pictures that go with them
-  std::int64_t rounds = 1;             // micro-batches of a step: with several, gradients are summed in float32
+  std::int64_t samples = 1;            // photos of a micro-batch and the class images that go with them
+  bool sums_in_float32 = false;        // gradients of a half-precision run, where a step has several micro-batches
   std::int64_t height = 0, width = 0;  // latent cells
   bool recomputed = false;             // gradient_checkpointing
 };
@@ -34,9 +34,9 @@ struct TrainedBatch {
 struct RunPasses {
   PassCost training;  // of one micro-batch
   PassCost encoding;  // of one photo
-  // Of pictures that the model draws: one call of the UNet for each of drawings_of(config), and the decoding of one
-  // picture.
-  std::vector<Drawing> drawings;
+  // Of images that the model generates: one call of the UNet for each of generations_of(config), and the decoding of
+  // one image.
+  std::vector<Generation> generations;
   std::vector<PassCost> denoising;
   PassCost decoding;
 };

@@ -1,5 +1,5 @@
-// What training and drawing with a model costs, watched on its modules: sizes come from its configs, so a model of any
-// size can be traced without its weights.
+// What training and generation with a model costs, watched on its modules: sizes come from its configs, so a model of
+// any size can be traced without its weights.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 #include "model/pipeline/bundle.h"
 #include "train/config/train_config.h"
 #include "train/objective/diffusion_loss.h"
+#include "train/parameters/lora_parameters.h"
+#include "train/parameters/trainable_parameters.h"
 #include "train/plan/pass_scaling.h"
-#include "train/run/lora_method.h"
-#include "train/run/trained_modules.h"
 
 namespace sdtune::train {
 
@@ -26,7 +26,7 @@ class ModelTrace {
   const std::vector<ModuleParameter>& trained() const { return trained_; }
   const model::ModelBundle& bundle() const { return bundle_; }
 
-  // Forward and backward of these latents; gradients of weights are thrown away as they come, as they are not among
+  // Forward and backward of these latents; gradients of weights are freed as they come, as they are not among
   // the activations. `recomputed`: activations are computed again in backward (gradient_checkpointing).
   PassCost training(const PassShape& shape, bool recomputed) {
     return (recomputed ? recomputed_ : training_).at(shape);

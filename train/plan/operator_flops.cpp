@@ -58,7 +58,7 @@ double convolution_backward(Arguments arguments) {
   return wanted * 2.0 * pixels * static_cast<double>(arguments[2].toTensor().numel());
 }
 
-// q [B, H, N, d] against k [B, H, M, d]: scores, and values weighted by them. Where M is N it is pixels that look at
+// q [B, H, N, d] against k [B, H, M, d]: scores, and values weighted by them. Where M is N it is self-attention of
 // pixels.
 OperatorFlops attention(Arguments arguments, std::size_t query, double passes) {
   if (!is_tensor(arguments, query) || !is_tensor(arguments, query + 1)) return {};

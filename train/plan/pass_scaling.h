@@ -26,9 +26,9 @@ class ScaledPass {
   ScaledPass(std::int64_t step, TracePass trace);
 
   // Runs the pass at `shape` itself where that is quick, else at three small sizes, once for all shapes: of each piece,
-  // a part that is always there, one that grows with the samples and one that grows with samples x cells are told
-  // apart. Operations of pixels that look at pixels go by the square of their number; our attention keeps no scores, so
-  // its memory does not.
+  // a part that is always there, one that grows with the samples and one that grows with samples x cells are
+  // separated. Operations of attention between pixels go by the square of their number; our attention keeps no scores,
+  // so its memory does not.
   PassCost at(const PassShape& shape);
 
  private:

@@ -29,7 +29,7 @@ Json run_json(const PlannedRun& run) {
           {"batch", run.batch},
           {"total_steps", run.total_steps},
           {"epochs", run.epochs()},
-          {"trained_parameters", run.trained_parameters},
+          {"trained_parameters", run.trainable_parameters},
           {"total_parameters", run.total_parameters}};
 }
 
@@ -38,7 +38,7 @@ Json rental_json(const Rental& rental) {
                {"memory_bytes", rental.offer.memory_bytes()},
                {"fits", rental.fits},
                {"hours", rental.hours},
-               {"hours_are", rental.is_measured ? "measured" : "reckoned"},
+               {"hours_are", rental.is_measured ? "measured" : "estimated"},
                {"price", rental.price},
                {"price_per_epoch", rental.price_per_epoch}};
   if (!rental.fits) {
@@ -49,10 +49,10 @@ Json rental_json(const Rental& rental) {
 }
 
 Json probe_json(const ProbedTimes& probed, const RunPlan& plan) {
-  return {{"start_s", probed.start},         {"class_picture_s", probed.class_picture},
+  return {{"start_s", probed.start},         {"class_image_s", probed.class_image},
           {"step_s", probed.step},           {"checkpoint_s", probed.checkpoint},
           {"finish_s", probed.finish},       {"timed_steps", probed.timed_steps},
-          {"peak_bytes", probed.peak_bytes}, {"looks_s", probed.looks(plan)},
+          {"peak_bytes", probed.peak_bytes}, {"validation_and_identity_s", probed.evaluation_images(plan)},
           {"total_s", probed.total(plan)}};
 }
 
@@ -68,8 +68,8 @@ Json plan_json(const RunPlan& plan, const std::vector<Rental>& rentals, const st
   return {{"run", run_json(plan.run)},
           {"flops",
            {{"step", plan.work.step},
-            {"class_pictures", plan.work.class_pictures},
-            {"looks", plan.work.looks},
+            {"class_images", plan.work.class_images},
+            {"validation_and_identity", plan.work.evaluation_images},
             {"encoding", plan.work.encoding},
             {"total", plan.work.total}}},
           {"cpu", memory_json(plan.on_cpu)},

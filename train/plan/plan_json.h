@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "model/base/json.h"
-#include "train/plan/probe.h"
 #include "train/plan/rental.h"
+#include "train/plan/timing_run.h"
 
 namespace sdtune::train {
 

@@ -1,7 +1,8 @@
 #include "train/plan/rental.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 
 namespace sdtune::train {
@@ -11,9 +12,7 @@ namespace {
 constexpr double kUsableShare = 0.95;
 
 std::string gigabytes(std::int64_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f GB", static_cast<double>(bytes) / 1e9);
-  return text;
+  return fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9);
 }
 
 std::string why_not(const MemoryPhase& phase) {
@@ -45,7 +44,7 @@ double hours_of(const RunPlan& plan, const GpuTable& table, const GpuOffer& offe
   is_measured = measured != nullptr;
   const double step =
       is_measured ? measured->seconds_per_step : std::max(plan.work.step / rate, table.least_seconds_per_step);
-  return (steps * step + (plan.work.class_pictures + plan.work.looks + plan.work.encoding) / rate) / 3600;
+  return (steps * step + (plan.work.class_images + plan.work.evaluation_images + plan.work.encoding) / rate) / 3600;
 }
 
 }  // namespace

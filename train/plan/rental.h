@@ -17,7 +17,7 @@ struct Rental {
   std::string why_not;
   std::string fits_with;
   double hours = 0;
-  bool is_measured = false;  // by a step of the table, else reckoned from the operations
+  bool is_measured = false;  // by a step of the table, else estimated from the operations
   double price = 0;          // of the whole run
   double price_per_epoch = 0;
 };

@@ -5,21 +5,18 @@
 #include <map>
 #include <utility>
 
-#include "model/base/share_folder.h"
+#include "model/files/install_paths.h"
 #include "model/pipeline/bundle_configs.h"
 #include "model/pipeline/empty_bundle.h"
 #include "model/single_file/published_configs.h"
-#include "train/data/concept_options.h"
+#include "train/config/concept_options.h"
+#include "train/config/total_steps.h"
+#include "train/data/class_image_sets.h"
 #include "train/data/photo_set.h"
-#include "train/run/preflight_checks.h"
-#include "train/run/prepare_class_images.h"
-#include "train/run/total_steps.h"
+#include "train/preflight/preflight_checks.h"
 
 namespace sdtune::train {
 namespace {
-
-// The vocabulary decides no size: the published text encoders have CLIP's in any case.
-constexpr const char* kAnyTokenizer = "models/portrait-64/tokenizer";
 
 model::BundleConfigs configs_of(const PlanRequest& request) {
   static const std::map<std::string, std::pair<model::ModelFamily, std::string>> kPublished = {
@@ -31,9 +28,10 @@ model::BundleConfigs configs_of(const PlanRequest& request) {
   if (found == kPublished.end()) {
     throw ConfigError("family", "is unknown (got " + request.family + "; allowed: sd15, sd21, sdxl)");
   }
-  const std::filesystem::path words = find_shared_file(kAnyTokenizer);
-  if (words.empty()) throw ConfigError("family", "needs the embedded base's tokenizer, which this installation lacks");
-  return model::published_configs(found->second.first, found->second.second, words);
+  // The vocabulary decides no size: the published text encoders have CLIP's in any case.
+  const std::filesystem::path bundled = find_bundled_base();
+  if (bundled.empty()) throw ConfigError("family", "needs the bundled base's tokenizer, which this installation lacks");
+  return model::published_configs(found->second.first, found->second.second, bundled / "tokenizer");
 }
 
 void count_photos(const PlanRequest& request, PlannedRun& run) {
@@ -56,11 +54,12 @@ PlannedRun planned_run(const PlanRequest& request, const model::ModelBundle& bun
   run.config = request.config;
   run.model = request.family.empty() ? request.config.run.base : request.family;
   if (!run.config.data.resolution) {
-    run.config.data.resolution = bundle.unet->config().sample_size * bundle.vae_factor();
+    run.config.data.resolution = bundle.resolution();
   }
   if (*run.config.data.resolution % bundle.vae_factor() != 0) {
-    throw ConfigError("resolution", "does not suit the VAE (got " + std::to_string(*run.config.data.resolution) +
-                                        "; allowed: multiples of " + std::to_string(bundle.vae_factor()) + ")");
+    throw ConfigError("resolution", "must be a multiple of the VAE's downscaling (got " +
+                                        std::to_string(*run.config.data.resolution) + "; allowed: multiples of " +
+                                        std::to_string(bundle.vae_factor()) + ")");
   }
   count_photos(request, run);
   const RunOptions& options = run.config.run;
@@ -81,7 +80,10 @@ TrainedBatch trained_batch(const PlannedRun& run, const model::ModelBundle& bund
   const std::int64_t photos = is_number ? std::stoll(options.micro_batch) : options.train_batch_size;
   TrainedBatch batch;
   batch.samples = run.config.data.with_prior_preservation ? 2 * photos : photos;
-  batch.rounds = options.gradient_accumulation_steps;
+  const bool is_split =
+      is_number ? photos < options.train_batch_size : options.micro_batch == "auto" && options.train_batch_size > 1;
+  batch.sums_in_float32 =
+      !run.config.precision.half_precision_gradient_sums && (is_split || options.gradient_accumulation_steps > 1);
   batch.height = batch.width = *run.config.data.resolution / bundle.vae_factor();
   batch.recomputed = options.gradient_checkpointing;
   return batch;
@@ -95,15 +97,16 @@ PlannedWork planned_work(const PlannedRun& run, const TrainedBatch& batch, const
   PlannedWork work;
   const double samples = static_cast<double>(run.batch) * (run.config.data.with_prior_preservation ? 2.0 : 1.0);
   work.step = flops_of(passes.training) * samples / static_cast<double>(batch.samples);
-  for (std::size_t i = 0; i < passes.drawings.size(); ++i) {
-    const Drawing& drawing = passes.drawings[i];
-    const auto count = static_cast<double>(count_drawn(drawing, run.config, run.class_images, run.total_steps));
-    const double call = flops_of(passes.denoising[i]) / static_cast<double>(drawing.at_once);
-    const double work_of_it = count * (static_cast<double>(drawing.steps) * call + flops_of(passes.decoding));
-    (drawing.in_training ? work.looks : work.class_pictures) += work_of_it;
+  for (std::size_t i = 0; i < passes.generations.size(); ++i) {
+    const Generation& generation = passes.generations[i];
+    const auto count = static_cast<double>(count_generated(generation, run.config, run.class_images, run.total_steps));
+    const double call = flops_of(passes.denoising[i]) / static_cast<double>(generation.at_once);
+    const double work_of_it = count * (static_cast<double>(generation.steps) * call + flops_of(passes.decoding));
+    (generation.in_training ? work.evaluation_images : work.class_images) += work_of_it;
   }
   work.encoding = static_cast<double>(run.photos + run.class_images) * flops_of(passes.encoding);
-  work.total = work.step * static_cast<double>(run.total_steps) + work.class_pictures + work.looks + work.encoding;
+  work.total =
+      work.step * static_cast<double>(run.total_steps) + work.class_images + work.evaluation_images + work.encoding;
   return work;
 }
 
@@ -140,7 +143,7 @@ RunPlan traced_plan(const PlanRequest& request) {
   plan.run = planned_run(request, bundle);
   const TrainedBatch batch = trained_batch(plan.run, bundle);
   ModelTrace trace(plan.run.config, std::move(bundle));
-  for (const ModuleParameter& parameter : trace.trained()) plan.run.trained_parameters += parameter.weight.numel();
+  for (const ModuleParameter& parameter : trace.trained()) plan.run.trainable_parameters += parameter.weight.numel();
   const RunPasses passes = trace_passes(plan.run.config, trace, batch);
   plan.work = planned_work(plan.run, batch, passes);
   plan.on_cpu = plan_memory(plan.run.config, trace, batch, passes, false);

@@ -25,17 +25,17 @@ struct PlannedRun {
   std::int64_t epoch_photos = 0;  // shown in one epoch, repeats counted
   std::int64_t batch = 1;         // effective, of one rank
   std::int64_t total_steps = 0;
-  std::int64_t trained_parameters = 0, total_parameters = 0;
+  std::int64_t trainable_parameters = 0, total_parameters = 0;
 
   double epochs() const;
 };
 
 // Floating-point operations.
 struct PlannedWork {
-  double step = 0;            // one optimizer step
-  double class_pictures = 0;  // all of them
-  double looks = 0;           // validation pictures, and those of looks at likeness, all of them
-  double encoding = 0;        // photos and class pictures, once
+  double step = 0;               // one optimizer step
+  double class_images = 0;       // all of them
+  double evaluation_images = 0;  // validation images, and those of identity evaluations, all of them
+  double encoding = 0;           // photos and class images, once
   double total = 0;
 };
 

@@ -11,7 +11,7 @@ class NonFiniteGuard {
  public:
   explicit NonFiniteGuard(std::int64_t max_in_a_row) : max_in_a_row_(max_in_a_row) {}
 
-  // Of each finished step, in order: whether its update was thrown away.
+  // Of each finished step, in order: whether its update was discarded.
   void observe(bool skipped) { in_a_row_ = skipped ? in_a_row_ + 1 : 0; }
   bool exhausted() const { return in_a_row_ >= max_in_a_row_; }
   std::int64_t in_a_row() const { return in_a_row_; }

@@ -5,43 +5,26 @@
 
 #include "model/core/device.h"
 #include "train/checkpoint/checkpoint_reader.h"
+#include "train/config/preset.h"
+#include "train/config/resolve_options.h"
+#include "train/config/total_steps.h"
 #include "train/data/epoch_contents.h"
+#include "train/objective/zero_terminal_snr.h"
+#include "train/parameters/trainable_parameters.h"
 #include "train/precision/compute_weight.h"
+#include "train/prepare/generation_summary.h"
+#include "train/prepare/prepare_data.h"
+#include "train/resume/resume_fingerprint.h"
 #include "train/run/memory_use.h"
 #include "train/run/micro_batch.h"
-#include "train/run/prepare_data.h"
-#include "train/run/run_identity.h"
-#include "train/run/total_steps.h"
-#include "train/run/trained_modules.h"
-#include "train/run/zero_terminal_snr.h"
 
 namespace sdtune::train {
 
 namespace {
 
-void resolve_options(Run& run) {
-  TrainConfig& config = run.config;
-  if (!config.data.resolution) {
-    config.data.resolution = run.bundle.unet->config().sample_size * run.bundle.vae_factor();
-    config.origins["resolution"] = "the base";
-  }
-  if (config.data.class_data_dir.empty()) config.data.class_data_dir = run.folder.class_images().string();
-  config.run.output = run.folder.root.string();
-}
-
-// Accumulation that keeps the checkpoint's effective batch on this number of ranks.
-void keep_effective_batch(Run& run, std::int64_t effective) {
-  const std::int64_t at_once = run.config.run.train_batch_size * run.group->world_size();
-  if (effective == at_once * run.config.run.gradient_accumulation_steps) return;
-  if (effective % at_once != 0) {
-    throw ConfigError("train_batch_size", "the checkpoint has an effective batch of " + std::to_string(effective) +
-                                              ", which " + std::to_string(run.group->world_size()) + " rank(s) of " +
-                                              std::to_string(run.config.run.train_batch_size) + " cannot make");
-  }
-  run.config.run.gradient_accumulation_steps = effective / at_once;
-  run.config.origins["gradient_accumulation_steps"] = "the checkpoint's effective batch";
-  run.notes.push_back("gradient_accumulation_steps is " + std::to_string(effective / at_once) +
-                      ", which keeps the checkpoint's effective batch of " + std::to_string(effective));
+void keep_batch(Run& run, std::int64_t effective) {
+  const std::string note = keep_effective_batch(run.config, run.group->world_size(), effective);
+  if (!note.empty()) run.notes.push_back(note);
 }
 
 void resolve_steps(Run& run, std::int64_t effective) {
@@ -60,7 +43,7 @@ void note_epoch(Run& run) {
   for (std::string& line : describe_epoch(run.data.photos.photos, class_images, shape)) {
     run.notes.push_back(std::move(line));
   }
-  std::vector<model::PictureSize> sizes;
+  std::vector<model::ImageSize> sizes;
   for (std::size_t i = 0; i < run.data.photos.photos.size(); ++i) {
     sizes.push_back(run.data.latents->size_of({0, 0, false, static_cast<std::int64_t>(i)}));
   }
@@ -82,15 +65,25 @@ void build_plan(Run& run) {
   resolve_steps(run, shape.effective());
 }
 
-std::vector<ModuleParameter> what_is_trained(Run& run) {
-  if (!run.is_lora()) return trained_parameters(run.bundle, run.trains_text());
+std::vector<ModuleParameter> parameters_of(Run& run) {
+  if (!run.is_lora()) return trainable_parameters(run.bundle, run.trains_text());
   run.dropout->seed = static_cast<std::uint64_t>(run.config.run.seed);
   return add_lora(run.bundle, run.config.lora, run.trains_text(), run.dropout->seed, run.dropout);
 }
 
+// Where a gradient is a sum of several, rounding each of them to half precision would make the result depend on how the
+// batch is split. `auto` may split it at any step.
+bool sums_in_float32(const Run& run) {
+  if (run.config.precision.half_precision_gradient_sums) return false;
+  const BatchShape& shape = run.data.plan->shape();
+  const bool is_split =
+      run.config.run.micro_batch == "auto" ? shape.batch_size > 1 : run.micro_batch < shape.batch_size;
+  return is_split || shape.rounds > 1 || shape.ranks > 1;
+}
+
 // Masters start from the float32 weights, and only then do the modules get the compute dtype.
 void build_optimizer(Run& run) {
-  const std::vector<ModuleParameter> trained = what_is_trained(run);
+  const std::vector<ModuleParameter> trained = parameters_of(run);
   std::vector<TrainedParameter> parameters;
   for (const ModuleParameter& parameter : trained) {
     const torch::Tensor start = run.dtype == torch::kFloat32 ? torch::Tensor() : parameter.weight.detach();
@@ -105,7 +98,7 @@ void build_optimizer(Run& run) {
   std::vector<NamedParameter> named;
   for (const TrainedParameter& parameter : parameters) named.push_back({parameter.name, parameter.weight});
   BucketOptions bucket_options;
-  bucket_options.float32_gradients = run.data.plan->shape().rounds > 1;
+  bucket_options.float32_gradients = sums_in_float32(run);
   run.buckets = std::make_unique<GradientBuckets>(std::move(named), *run.group, bucket_options);
   for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].gradient = run.buckets->gradient(i);
   run.optimizer = make_optimizer(std::move(parameters), run.config.optim);
@@ -141,20 +134,24 @@ void build_loss(Run& run) {
                                       run.config.objective, static_cast<std::uint64_t>(run.config.run.seed));
 }
 
-void go_on_from(Run& run, const std::filesystem::path& checkpoint, const RunState& state) {
-  const std::vector<Problem> changes = identity_changes(completed_identity(state.identity), run.identity);
+// The preflight compared what was there then; class images may have been generated since.
+void resume_from(Run& run, const ResumePoint& resume) {
+  const RunState& state = resume.state;
+  const std::vector<Problem> changes =
+      fingerprint_changes(completed_fingerprint(state.fingerprint, run.fingerprint), run.fingerprint);
   if (!changes.empty()) throw ConfigError(changes);
-  load_optimizer(checkpoint, state, *run.optimizer);
-  if (run.average) load_averages(checkpoint, run.average->values());
+  load_optimizer(resume.checkpoint, state, *run.optimizer);
+  if (run.average) load_averages(resume.checkpoint, run.average->values());
   run.scaler->load(state.scaler);
   run.first_step = state.step;
   run.attempt = state.attempt + 1;
-  run.last_checkpoint = checkpoint;
+  run.last_checkpoint = resume.checkpoint;
 }
 
 std::unique_ptr<Run> load_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
-                              const std::vector<Observer*>& observers) {
+                              const Preflight& preflight, const std::vector<Observer*>& observers) {
   const std::filesystem::path base = model::find_base(config.run.base);
+  tell(observers, &Observer::on_preparation, PreparationEvent{preset_line(config), generation_summary(config)});
   tell_phase(observers, "loading " + config.run.base, 0, 0);
   auto run = std::make_unique<Run>(model::load_bundle(base, torch::kFloat32, device));
   run->config = config;
@@ -162,44 +159,43 @@ std::unique_ptr<Run> load_run(const TrainConfig& config, std::unique_ptr<Process
   run->group = std::move(group);
   run->device = device;
   run->dtype = model::parse_dtype(config.precision.mixed_precision, "mixed_precision");
-  run->identity.base_hash = hash_of_base(base);
+  const std::string& known = preflight.resume.base_hash;
+  run->fingerprint.base_hash = known.empty() ? hash_of_base(base) : known;
   return run;
 }
 
 // Everything that does not need to know what is trained.
-void prepare_run(Run& run, const std::vector<Observer*>& observers, const StopFlag& stop) {
-  resolve_options(run);
+void prepare_run(Run& run, const Preflight& preflight, const std::vector<Observer*>& observers, const StopFlag& stop) {
+  resolve_options(run.config, run.bundle.resolution());
   freeze_all_but(run.bundle, {});
-  prepare_data(run, observers, stop);
+  std::vector<std::string> notes = prepare_data({run.config, run.folder, run.bundle, *run.group, run.device,
+                                                 run.fingerprint.base_hash, preflight, observers, stop},
+                                                run.data);
+  run.notes.insert(run.notes.end(), notes.begin(), notes.end());
   build_plan(run);
 }
 
 }  // namespace
 
 std::unique_ptr<Run> build_prepared_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group,
-                                        torch::Device device, const std::vector<Observer*>& observers,
-                                        const StopFlag& stop) {
-  std::unique_ptr<Run> run = load_run(config, std::move(group), device, observers);
-  prepare_run(*run, observers, stop);
+                                        torch::Device device, const Preflight& preflight,
+                                        const std::vector<Observer*>& observers, const StopFlag& stop) {
+  std::unique_ptr<Run> run = load_run(config, std::move(group), device, preflight, observers);
+  prepare_run(*run, preflight, observers, stop);
   return run;
 }
 
 std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
-                               const std::filesystem::path& checkpoint, const std::vector<Observer*>& observers,
+                               const Preflight& preflight, const std::vector<Observer*>& observers,
                                const StopFlag& stop) {
-  std::unique_ptr<Run> run = load_run(config, std::move(group), device, observers);
-  std::optional<RunState> state;
-  if (!checkpoint.empty()) {
-    state = read_run_state(checkpoint);
-    keep_effective_batch(*run, state->effective_batch);
-  }
-  prepare_run(*run, observers, stop);
+  std::unique_ptr<Run> run = load_run(config, std::move(group), device, preflight, observers);
+  const bool resumes = !preflight.resume.checkpoint.empty();
+  if (resumes) keep_batch(*run, preflight.resume.state.effective_batch);
+  prepare_run(*run, preflight, observers, stop);
   give_back_memory();
-  run->identity.settings = identity_settings(run->config);
-  run->identity.images = identity_images(run->data.photos.photos, run->data.class_images);
-  if (run->data.masks) {
-    for (const auto& [photo, hash] : run->data.masks->file_hashes()) run->identity.images["mask of " + photo] = hash;
-  }
+  run->fingerprint.settings = fingerprint_settings(run->config);
+  run->fingerprint.images =
+      fingerprint_images(run->data.photos.photos, run->data.class_images, config.objective.masked_loss);
   build_optimizer(*run);
   build_rates(*run);
   build_loss(*run);
@@ -208,7 +204,7 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<Proces
     run->bundle.text_encoder->set_gradient_checkpointing(config.run.gradient_checkpointing);
     if (run->bundle.is_xl()) run->bundle.text_encoder_2->set_gradient_checkpointing(config.run.gradient_checkpointing);
   }
-  if (state) go_on_from(*run, checkpoint, *state);
+  if (resumes) resume_from(*run, preflight.resume);
   if (config.run.micro_batch == "auto") fit_micro_batch(*run);
   return run;
 }
@@ -219,9 +215,9 @@ RunSummary summarize(const Run& run) {
   summary.base = run.config.run.base;
   summary.pipeline_class = run.bundle.pipeline_class;
   summary.method = run.config.run.method;
-  summary.components = trained_components(run.bundle, run.trains_text());
+  summary.components = trainable_components(run.bundle, run.trains_text());
   for (const TrainedParameter& parameter : run.optimizer->parameters()) {
-    summary.trained_parameters += parameter.weight.numel();
+    summary.trainable_parameters += parameter.weight.numel();
   }
   summary.total_parameters = count_parameters(run.bundle);
   summary.device = run.device.str();

@@ -5,22 +5,22 @@
 #include <vector>
 
 #include "train/observe/observer.h"
+#include "train/preflight/preflight.h"
 #include "train/run/run.h"
 #include "train/run/train.h"
 
 namespace sdtune::train {
 
-// Loads the base, joins the ranks, prepares the data and builds the optimizer; goes on from a checkpoint where
-// resume_from_checkpoint says so. `checkpoint` is what find_checkpoint gave (empty: fresh). Writes class pictures only.
-// Throws StopRequest when asked to stop.
+// Loads the base, joins the ranks, prepares the data and builds the optimizer; resumes from the checkpoint that the
+// preflight found. Writes class images only. Throws StopRequest when asked to stop.
 std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
-                               const std::filesystem::path& checkpoint, const std::vector<Observer*>& observers,
+                               const Preflight& preflight, const std::vector<Observer*>& observers,
                                const StopFlag& stop);
 
 // The first half of it: base, data and batch plan, without anything to train with.
 std::unique_ptr<Run> build_prepared_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group,
-                                        torch::Device device, const std::vector<Observer*>& observers,
-                                        const StopFlag& stop);
+                                        torch::Device device, const Preflight& preflight,
+                                        const std::vector<Observer*>& observers, const StopFlag& stop);
 
 // What the first lines of a run say.
 RunSummary summarize(const Run& run);

@@ -1,16 +1,16 @@
 #include "train/run/export_model.h"
 
 #include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
-#include "model/base/model_fingerprint.h"
-#include "model/base/model_note.h"
-#include "model/base/whole_folder.h"
+#include "model/files/atomic_folder.h"
+#include "model/files/model_fingerprint.h"
+#include "model/files/model_note.h"
 #include "model/lora/lora_file.h"
 #include "model/pipeline/scheduler_file.h"
-#include "train/data/concept_options.h"
+#include "train/config/concept_options.h"
 #include "train/data/trigger.h"
 
 namespace sdtune::train {
@@ -41,7 +41,7 @@ model::LoraWeights trained_lora(const Run& run, const std::vector<torch::Tensor>
   return weights;
 }
 
-// As a later command finds it from any folder: an embedded base and a hub id by name.
+// As a later command finds it from any folder: a bundled base and a hub id by name.
 std::string lasting_name(const std::string& base) {
   std::error_code status;
   if (!std::filesystem::is_directory(base, status)) return base;
@@ -50,11 +50,9 @@ std::string lasting_name(const std::string& base) {
 
 // What A1111-style tools show of a file.
 std::map<std::string, std::string> kohya_metadata(const Run& run) {
-  std::ostringstream alpha;
-  alpha << run.config.lora.alpha();
   return {{"ss_network_module", "networks.lora"},
           {"ss_network_dim", std::to_string(run.config.lora.rank)},
-          {"ss_network_alpha", alpha.str()},
+          {"ss_network_alpha", fmt::format("{:g}", run.config.lora.alpha())},
           {"ss_num_train_images", std::to_string(run.data.photos.photos.size())},
           {"modelspec.title", std::filesystem::absolute(run.folder.root).lexically_normal().filename().string()},
           {"modelspec.trigger_phrase", trained_trigger(run)}};
@@ -72,10 +70,16 @@ void export_lora(FileSystem& files, Run& run, const std::vector<torch::Tensor>& 
     model::write_lora(files, folder / model::kLoraFile, run.bundle, weights, model::LoraStyle::kDiffusers);
     model::write_lora(files, folder / (name + ".safetensors"), run.bundle, weights, model::LoraStyle::kKohya, {},
                       kohya_metadata(run));
-    // What the base's own scheduler would draw wrongly, so the LoRA carries the one it was trained with.
+    // With the base's own scheduler images would be wrong, so the LoRA carries the one it was trained with.
     if (run.config.objective.rescale_betas_zero_snr) model::save_scheduler(files, run.bundle, folder);
     write_model_note(files, note, folder);
   });
+}
+
+// The parts that a full run did not train. A half-precision run has them rounded in its modules.
+std::vector<std::string> unchanged_parts(const Run& run) {
+  if (run.trains_text()) return {"vae"};
+  return {"vae", "text_encoder", "text_encoder_2"};
 }
 
 void export_bundle(FileSystem& files, Run& run, const std::vector<torch::Tensor>& trained) {
@@ -86,8 +90,10 @@ void export_bundle(FileSystem& files, Run& run, const std::vector<torch::Tensor>
   }
   const ModelNote note{.trigger = trained_trigger(run),
                        .rendered_people = read_model_note(run.bundle.folder).rendered_people};
-  model::save_bundle(files, run.bundle, run.folder.model(), torch::kFloat32,
-                     [&](const std::filesystem::path& folder) { write_model_note(files, note, folder); });
+  const model::SaveOptions options{.unchanged = unchanged_parts(run), .add = [&](const std::filesystem::path& folder) {
+                                     write_model_note(files, note, folder);
+                                   }};
+  model::save_bundle(files, run.bundle, run.folder.model(), torch::kFloat32, options);
 }
 
 }  // namespace

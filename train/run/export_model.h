@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "model/base/file_system.h"
+#include "model/files/file_system.h"
 #include "train/run/run.h"
 
 namespace sdtune::train {

@@ -19,7 +19,7 @@ std::vector<BatchSlot> slots_of(std::int64_t photo) {
   for (std::int64_t i = 0; i < kTimesteps; ++i) {
     slots.push_back({.step = kHeldOutStep + static_cast<std::uint64_t>(i),
                      .sample = static_cast<std::uint64_t>(photo),
-                     .picture = photo});
+                     .image = photo});
   }
   return slots;
 }
@@ -37,7 +37,7 @@ torch::Tensor even_timesteps(const Run& run, const std::vector<BatchSlot>& slots
 
 DiffusionBatch load(Run& run, const std::vector<BatchSlot>& slots) {
   const HeldOut& held_out = *run.data.held_out;
-  const std::string& caption = held_out.captions.at(static_cast<std::size_t>(slots.front().picture));
+  const std::string& caption = held_out.captions.at(static_cast<std::size_t>(slots.front().image));
   const std::vector<std::string> texts(slots.size(), caption);
   const model::PromptEmbeds embeds =
       run.trains_text() ? model::encode_prompts(run.bundle, run.data.texts->ids(texts)) : run.data.texts->states(texts);

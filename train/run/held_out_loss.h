@@ -1,4 +1,4 @@
-// The loss on photos that are not trained on, with the same noise at every look: a number that steps can be compared
+// The loss on photos that are not trained on, with the same noise at every step: a number that steps can be compared
 // by, which the training loss is not.
 #pragma once
 

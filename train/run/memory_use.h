@@ -13,7 +13,7 @@ std::int64_t max_memory_bytes(torch::Device device);
 // Of this process, now.
 std::int64_t resident_bytes();
 
-// What was freed goes back to the system: the allocator keeps the memory of drawing and encoding for blocks of other
+// What was freed goes back to the system: the allocator keeps the memory of generation and encoding for blocks of other
 // sizes than training asks for.
 void give_back_memory();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/core/out_of_memory.h"
 #include "train/run/memory_use.h"
 #include "train/run/train_step.h"
 
@@ -13,15 +14,13 @@ constexpr double kShareOfFree = 0.9;
 
 // One micro-batch of the first step, forward and backward. Nothing is kept, nothing is sent.
 void probe(Run& run, std::int64_t micro) {
-  const std::int64_t before = run.micro_batch;
+  struct Restore {
+    ~Restore() { run.micro_batch = before; }
+    Run& run;
+    std::int64_t before;
+  } const restore{run, run.micro_batch};
   run.micro_batch = micro;
-  try {
-    probe_gradients(run);
-  } catch (...) {
-    run.micro_batch = before;
-    throw;
-  }
-  run.micro_batch = before;
+  probe_gradients(run);
 }
 
 // True when `micro` photos at once go through on every rank.
@@ -30,7 +29,7 @@ bool fits_everywhere(Run& run, std::int64_t micro) {
   try {
     probe(run, micro);
   } catch (const c10::Error& error) {
-    if (!is_out_of_memory(error)) throw;
+    if (!model::is_out_of_memory(error)) throw;
     fits = false;
   }
   const std::vector<std::string> answers = run.group->gather_text(fits ? "fits" : "too large");
@@ -89,12 +88,6 @@ void fit_micro_batch(Run& run) {
   run.micro_batch = run.device.is_cpu() ? fit_by_measure(run) : fit_by_refusal(run);
   run.notes.push_back("micro_batch is " + std::to_string(run.micro_batch) + " of " +
                       std::to_string(run.data.plan->shape().batch_size) + " photos: auto, by a trial step");
-}
-
-bool is_out_of_memory(const c10::Error& error) {
-  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-         std::string(error.what_without_backtrace()).find("DefaultCPUAllocator: can't allocate memory") !=
-             std::string::npos;
 }
 
 std::string memory_hint(const TrainConfig& config) {

@@ -16,14 +16,11 @@ std::int64_t next_smaller_micro_batch(std::int64_t batch, std::int64_t micro);
 // at once needs in all, `each` what every further one adds.
 std::int64_t largest_micro_batch(std::int64_t batch, std::int64_t first, std::int64_t each, std::int64_t limit);
 
-// Sets run.micro_batch by real steps whose gradients are thrown away; all ranks come to the same. On a GPU the batch is
+// Sets run.micro_batch by real steps whose gradients are discarded; all ranks come to the same. On a GPU the batch is
 // halved until one goes through; a CPU, which does not refuse memory but kills, is asked with one and two photos and
-// the rest is reckoned from these, against 9/10 of what is free, shared by the ranks. Says in run.notes what it found.
+// the rest is computed from these, against 9/10 of what is free, shared by the ranks. Says in run.notes what it found.
 // Throws OutOfMemoryError with what would need less when even one photo does not fit.
 void fit_micro_batch(Run& run);
-
-// Whether the error is that memory ran out, on whatever device.
-bool is_out_of_memory(const c10::Error& error);
 
 // What needs less memory than this configuration, best first: "gradient_checkpointing, ...".
 std::string memory_hint(const TrainConfig& config);

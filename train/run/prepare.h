@@ -1,4 +1,4 @@
-// Everything that training does before its first step, done beforehand: on a cheap machine, or to look at it.
+// Everything that training does before its first step, done beforehand: on a cheap machine, or to inspect it.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,15 @@ namespace sdtune::train {
 struct PreparedRun {
   ExitCode code = ExitCode::kDone;
   std::filesystem::path contact_sheet;
-  std::filesystem::path cache;  // where the encoded pictures and captions are
+  std::filesystem::path cache;  // where the encoded images and captions are
   std::int64_t photos = 0, class_images = 0;
   std::vector<std::string> notes;  // what an epoch consists of, what was found in the cache
 };
 
-// Draws the class pictures, encodes pictures and captions into cache_dir (or the run folder's `cache`, where `train`
+// Generates the class images, encodes images and captions into cache_dir (or the run folder's `cache`, where `train`
 // finds them), and writes the contact sheet. Refuses what train() would refuse, with the same errors; what is to be
 // said of the photos goes to the observers.
-PreparedRun prepare(const TrainConfig& config, const std::vector<Observer*>& observers, const StopFlag& stop);
+PreparedRun prepare(const TrainConfig& config, const std::vector<Observer*>& observers,
+                    const PortraitReaderSource& portrait_readers, const StopFlag& stop);
 
 }  // namespace sdtune::train

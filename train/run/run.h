@@ -14,13 +14,8 @@
 
 #include "model/pipeline/bundle.h"
 #include "train/checkpoint/run_state.h"
+#include "train/config/run_folder.h"
 #include "train/config/train_config.h"
-#include "train/data/batch_plan.h"
-#include "train/data/encoded_store.h"
-#include "train/data/latent_cache.h"
-#include "train/data/photo_folder.h"
-#include "train/data/photo_masks.h"
-#include "train/data/text_cache.h"
 #include "train/dist/gradient_buckets.h"
 #include "train/dist/process_group.h"
 #include "train/objective/diffusion_loss.h"
@@ -28,35 +23,11 @@
 #include "train/optim/lr_schedule.h"
 #include "train/optim/optimizer.h"
 #include "train/optim/weight_average.h"
+#include "train/parameters/lora_parameters.h"
 #include "train/precision/grad_scaler.h"
-#include "train/run/lora_method.h"
-#include "train/run/run_folder.h"
+#include "train/prepare/training_data.h"
 
 namespace sdtune::train {
-
-// A picture of prior preservation and the prompt that it goes with.
-struct ClassPicture {
-  std::filesystem::path path;
-  std::string prompt;
-};
-
-// Photos that the run does not learn from.
-struct HeldOut {
-  std::unique_ptr<LatentCache> latents;
-  std::vector<std::string> captions;  // one a photo
-};
-
-// What the run learns from, on the device.
-struct TrainingData {
-  PhotoFolder photos;
-  std::vector<ClassPicture> class_images;  // empty without prior preservation
-  std::unique_ptr<EncodedStore> store;     // null: what is encoded is kept in memory only
-  std::unique_ptr<LatentCache> latents;
-  std::unique_ptr<PhotoMasks> masks;  // null without masked_loss; looks into latents
-  std::unique_ptr<TextCache> texts;
-  std::unique_ptr<BatchPlan> plan;
-  std::optional<HeldOut> held_out;
-};
 
 struct Run {
   explicit Run(model::ModelBundle base) : bundle(std::move(base)) {}
@@ -66,14 +37,14 @@ struct Run {
   torch::Device device = torch::kCPU;
   torch::Dtype dtype = torch::kFloat32;
   std::unique_ptr<ProcessGroup> group;
-  std::int64_t micro_batch = 1;  // photos of one forward, and as many class pictures
+  std::int64_t micro_batch = 1;  // photos of one forward, and as many class images
   std::int64_t total_steps = 0;
   std::int64_t text_steps = 0;  // the first ones, in which the text encoders are trained
   std::int64_t first_step = 0;  // steps already done when this attempt began
   std::int64_t attempt = 1;
 
   model::ModelBundle bundle;
-  RunIdentity identity;
+  ResumeFingerprint fingerprint;
   TrainingData data;
   std::unique_ptr<DiffusionLoss> loss;
   std::shared_ptr<DropoutSamples> dropout = std::make_shared<DropoutSamples>();  // of the LoRA's branches
@@ -97,13 +68,5 @@ struct Run {
   }
   bool has_prior() const { return config.data.with_prior_preservation; }
 };
-
-// Tells every observer; the list is empty on all ranks but the first.
-template <typename Event>
-void tell(const std::vector<Observer*>& observers, void (Observer::*method)(const Event&), const Event& event) {
-  for (Observer* observer : observers) (observer->*method)(event);
-}
-void tell_phase(const std::vector<Observer*>& observers, const std::string& name, std::int64_t done,
-                std::int64_t total);
 
 }  // namespace sdtune::train

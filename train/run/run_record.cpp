@@ -6,8 +6,9 @@
 #include <exception>
 
 #include "model/base/json.h"
-#include "model/base/sha256.h"
 #include "model/core/device.h"
+#include "model/files/json_file.h"
+#include "model/files/sha256.h"
 
 namespace sdtune::train {
 
@@ -36,7 +37,7 @@ Json earlier_attempts(const Run& run) {
   }
 }
 
-std::int64_t seconds_since_1970() {
+std::int64_t started_at() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
@@ -54,12 +55,11 @@ void write_run_record(FileSystem& files, const Run& run) {
   record["ranks"] = run.group->world_size();
   record["seed"] = run.config.run.seed;
   record["base"] = run.config.run.base;
-  record["base_hash"] = run.identity.base_hash;
+  record["base_hash"] = run.fingerprint.base_hash;
   record["config_hash"] = sha256_hex(yaml);
   record["images"] = image_manifest(run);
   record["attempts"] = earlier_attempts(run);
-  record["attempts"].push_back(
-      {{"attempt", run.attempt}, {"first_step", run.first_step}, {"started", seconds_since_1970()}});
+  record["attempts"].push_back({{"attempt", run.attempt}, {"first_step", run.first_step}, {"started", started_at()}});
   write_file_atomically(files, run.folder.record(), record.dump(2) + "\n");
 }
 

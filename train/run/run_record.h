@@ -1,9 +1,9 @@
-// run.json: what somebody needs to repeat or explain a run.
+// run.json: what is needed to repeat or explain a run.
 #pragma once
 
 #include <filesystem>
 
-#include "model/base/file_system.h"
+#include "model/files/file_system.h"
 #include "train/run/run.h"
 
 namespace sdtune::train {

@@ -24,7 +24,7 @@ class StepLog {
   void flush();
   // The time since the last step was not spent on steps: images_per_s and the estimate leave it out.
   void leave_out_pause();
-  // Throws NonFiniteError when too many steps in a row were thrown away.
+  // Throws NonFiniteError when too many steps in a row were discarded.
   void check_finite() const;
 
  private:

@@ -6,18 +6,19 @@
 
 #include <utility>
 
+#include "model/core/out_of_memory.h"
 #include "model/core/random.h"
 #include "model/pipeline/prompt_encoding.h"
 #include "train/objective/prior_preservation.h"
 #include "train/optim/clip_grad.h"
+#include "train/parameters/trainable_parameters.h"
 #include "train/run/micro_batch.h"
-#include "train/run/trained_modules.h"
 
 namespace sdtune::train {
 
 namespace {
 
-// Photos first, then class pictures, as one batch for the UNet.
+// Photos first, then class images, as one batch for the UNet.
 struct MicroBatch {
   std::vector<BatchSlot> slots;
   std::int64_t instances = 0;
@@ -42,11 +43,11 @@ std::vector<MicroBatch> micro_batches(Run& run, std::uint64_t step, std::int64_t
 
 std::string caption(const Run& run, const BatchSlot& slot) {
   const DataOptions& options = run.config.data;
-  if (slot.class_image) return run.data.class_images[static_cast<std::size_t>(slot.picture)].prompt;
+  if (slot.class_image) return run.data.class_images[static_cast<std::size_t>(slot.image)].prompt;
   const auto seed = static_cast<std::uint64_t>(run.config.run.seed);
   const model::DrawKey key{seed, model::Draw::kDropout, slot.step, slot.sample, slot.class_image};
   if (options.caption_dropout_rate > 0 && model::draw_uniform(key) < options.caption_dropout_rate) return "";
-  return run.data.photos.photos[static_cast<std::size_t>(slot.picture)].caption;
+  return run.data.photos.photos[static_cast<std::size_t>(slot.image)].caption;
 }
 
 std::vector<std::string> captions(const Run& run, const std::vector<BatchSlot>& slots) {
@@ -56,7 +57,7 @@ std::vector<std::string> captions(const Run& run, const std::vector<BatchSlot>& 
 }
 
 // With gradients to the text encoders in the steps that train them.
-model::PromptEmbeds text_states(Run& run, const std::vector<BatchSlot>& slots) {
+model::PromptEmbeds prompt_embeds(Run& run, const std::vector<BatchSlot>& slots) {
   const std::vector<std::string> texts = captions(run, slots);
   if (!run.trains_text()) return run.data.texts->states(texts);
   const torch::AutoGradMode with_gradients(run.trains_text_at(slots.front().step));
@@ -64,7 +65,7 @@ model::PromptEmbeds text_states(Run& run, const std::vector<BatchSlot>& slots) {
 }
 
 DiffusionBatch load_batch(Run& run, const std::vector<BatchSlot>& slots) {
-  const model::PromptEmbeds embeds = text_states(run, slots);
+  const model::PromptEmbeds embeds = prompt_embeds(run, slots);
   DiffusionBatch batch;
   batch.latents = run.data.latents->latents(slots).to(run.dtype);
   batch.context = embeds.context;
@@ -76,7 +77,7 @@ DiffusionBatch load_batch(Run& run, const std::vector<BatchSlot>& slots) {
   return batch;
 }
 
-// One forward: the loss of each of some pictures of one size.
+// One forward: the loss of each of some images of one size.
 torch::Tensor sample_losses(Run& run, const std::vector<BatchSlot>& slots) {
   run.dropout->keys.clear();
   for (const BatchSlot& slot : slots) run.dropout->keys.push_back(slot.key());
@@ -85,7 +86,7 @@ torch::Tensor sample_losses(Run& run, const std::vector<BatchSlot>& slots) {
   return run.loss->sample_losses(run.bundle.unet, batch, draws);
 }
 
-// The photos of a step are of one size and so are its class pictures; buckets may make these two different ones.
+// The photos of a step are of one size and so are its class images; buckets may make these two different ones.
 torch::Tensor sample_losses(Run& run, const MicroBatch& micro) {
   const LatentCache& latents = *run.data.latents;
   if (latents.size_of(micro.slots.front()) == latents.size_of(micro.slots.back())) {
@@ -102,7 +103,7 @@ torch::Tensor accumulate(Run& run, const MicroBatch& micro) {
   const torch::Tensor losses = sample_losses(run, micro);
   const LossShare share = share_of_loss(losses, micro.instances, run.data.plan->shape().effective());
   (share.total(run.config.objective.prior_loss_weight) * run.scaler->scale()).backward();
-  run.dropout->keys.clear();  // nothing is dropped from validation pictures
+  run.dropout->keys.clear();  // nothing is dropped from validation images
   return torch::stack({share.instance.detach(), share.prior.detach()});
 }
 
@@ -129,7 +130,7 @@ torch::Tensor compute_gradients(Run& run, std::uint64_t step) {
   return losses;
 }
 
-// Ranks would have to agree in the midst of a step, so only a run of one rank goes on.
+// Ranks would have to agree within a step, so only a run of one rank continues.
 bool can_shrink(const Run& run) {
   return run.config.run.micro_batch == "auto" && run.group->world_size() == 1 && run.micro_batch > 1;
 }
@@ -149,7 +150,7 @@ torch::Tensor compute_gradients_that_fit(Run& run, std::uint64_t step) {
     try {
       return compute_gradients(run, step);
     } catch (const c10::Error& error) {
-      if (!is_out_of_memory(error) || !can_shrink(run)) throw;
+      if (!model::is_out_of_memory(error) || !can_shrink(run)) throw;
     }
     shrink_micro_batch(run, step);
   }

@@ -1,32 +1,59 @@
 #include "train/run/trainer.h"
 
+#include <c10/core/CachingDeviceAllocator.h>
+
 #include <chrono>
+#include <exception>
 #include <optional>
 #include <utility>
 
+#include "train/dist/stop_request.h"
 #include "train/observe/preview.h"
 #include "train/observe/step_lines.h"
+#include "train/parameters/trainable_parameters.h"
+#include "train/resume/resume_fingerprint.h"
 #include "train/run/export_model.h"
-#include "train/run/stop_request.h"
 #include "train/run/train_step.h"
-#include "train/run/trained_modules.h"
 #include "train/run/validation.h"
 
 namespace sdtune::train {
 
-Trainer::Trainer(Run& run, const std::vector<Observer*>& observers, const StopFlag& stop)
+// What was trained must not be lost with what only reads it: an exception that leaves the scope, whoever threw it,
+// finds a checkpoint saved. Outside of a step all ranks have the same state, so the first one needs no other for it.
+class Trainer::SaveOnException {
+ public:
+  SaveOnException(Trainer& trainer, std::int64_t done)
+      : trainer_(trainer), done_(done), exceptions_(std::uncaught_exceptions()) {}
+  ~SaveOnException() {
+    if (std::uncaught_exceptions() > exceptions_) trainer_.save_before_failing(done_);
+  }
+  SaveOnException(const SaveOnException&) = delete;
+  SaveOnException& operator=(const SaveOnException&) = delete;
+
+ private:
+  Trainer& trainer_;
+  std::int64_t done_;
+  int exceptions_;
+};
+
+Trainer::Trainer(Run& run, const std::vector<Observer*>& observers, const PortraitReaderSource& portrait_readers,
+                 const StopFlag& stop)
     : run_(run),
       observers_(observers),
       stop_(stop),
       writer_(real_file_system(), run.folder.checkpoints(), run.config.checkpoint.checkpoints_total_limit),
       log_(run, observers) {
-  if (run_.config.identity.identity_steps) watch_.emplace(run_, observers_, stop_);
+  if (!run_.config.identity.identity_steps) return;
+  identity_.emplace(
+      IdentityContext{run_.config, run_.folder, run_.data.photos.photos, always_recorded(run_.fingerprint), run_.bundle,
+                      *run_.optimizer, *run_.group, run_.device, run_.dtype, run_.total_steps, portrait_readers, stop_},
+      observers_);
 }
 
 TrainResult Trainer::train() {
   catch_up();
   std::int64_t done = run_.first_step;
-  while (done < run_.total_steps && !(watch_ && watch_->is_over(done))) {
+  while (done < run_.total_steps && !(identity_ && identity_->is_over(done))) {
     if (const int signal = agreed_signal(*run_.group, stop_); signal != 0) return stopped(done, signal);
     const torch::Tensor numbers = train_step(run_, static_cast<std::uint64_t>(done));
     for (const Problem& warning : std::exchange(run_.warnings, {})) tell(observers_, &Observer::on_warning, warning);
@@ -35,20 +62,20 @@ TrainResult Trainer::train() {
     if (run_.average) update_average(done);
     if (is_saved_at(done)) save(done);
     if (is_validated_at(done)) validate(done);
-    const bool is_watched = watch_ && watch_->is_due(done);
-    if (is_watched) look_at_identity(done);
-    if (is_saved_at(done) || is_validated_at(done) || is_watched) log_.leave_out_pause();
+    const bool is_evaluated = identity_ && identity_->is_due(done);
+    if (is_evaluated) evaluate_identity(done);
+    if (is_saved_at(done) || is_validated_at(done) || is_evaluated) log_.leave_out_pause();
   }
   if (const int signal = agreed_signal(*run_.group, stop_); signal != 0) return stopped(done, signal);
   return finished(done);
 }
 
 void Trainer::catch_up() {
-  const bool is_watched = watch_ && watch_->lacks(run_.first_step);
-  const bool is_validated = lacks_look();
+  const bool is_evaluated = identity_ && identity_->lacks(run_.first_step);
+  const bool is_validated = lacks_validation();
   if (is_validated) validate(run_.first_step);
-  if (is_watched) look_at_identity(run_.first_step);
-  if (is_validated || is_watched) log_.leave_out_pause();
+  if (is_evaluated) evaluate_identity(run_.first_step);
+  if (is_validated || is_evaluated) log_.leave_out_pause();
 }
 
 bool Trainer::is_saved_at(std::int64_t done) const {
@@ -57,12 +84,12 @@ bool Trainer::is_saved_at(std::int64_t done) const {
 
 bool Trainer::is_validated_at(std::int64_t done) const {
   const ObserveOptions& options = run_.config.observe;
-  const bool looks = !options.validation_prompt.empty() || !options.validation_data_dir.empty();
-  return looks && (done % options.validation_steps == 0 || done == run_.total_steps);
+  const bool validates = !options.validation_prompt.empty() || !options.validation_data_dir.empty();
+  return validates && (done % options.validation_steps == 0 || done == run_.total_steps);
 }
 
-// A fresh run looks at the base first. One that goes on looks where an earlier attempt was stopped before it had.
-bool Trainer::lacks_look() const {
+// A fresh run validates the base first. A resumed one validates where an earlier attempt was stopped before it had.
+bool Trainer::lacks_validation() const {
   if (!is_validated_at(run_.first_step)) return false;
   if (run_.first_step == 0) return true;
   const ObserveOptions& options = run_.config.observe;
@@ -91,7 +118,7 @@ void Trainer::write_checkpoint(std::int64_t done) {
   state.effective_batch = run_.data.plan->shape().effective();
   state.attempt = run_.attempt;
   state.scaler = run_.scaler->state();
-  state.identity = run_.identity;
+  state.fingerprint = run_.fingerprint;
   run_.last_checkpoint =
       writer_.write(*run_.optimizer, state, run_.average ? run_.average->values() : model::NamedTensors{});
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -100,19 +127,44 @@ void Trainer::write_checkpoint(std::int64_t done) {
 
 void Trainer::validate(std::int64_t done) {
   log_.flush();
+  const SaveOnException saved(*this, done);
   std::optional<AveragedWeights> averaged;
   if (run_.average) averaged.emplace(*run_.optimizer, *run_.average);
-  const std::optional<ValidationEvent> event = validate_model(run_, done, stop_);
-  if (event && run_.group->is_first()) tell(observers_, &Observer::on_validation, *event);
+  const ValidationOutcome outcome = validate_model(run_, done, stop_);
+  averaged.reset();
+  if (outcome.failure) continue_without("validation", done, *outcome.failure);
+  if (outcome.event && run_.group->is_first()) tell(observers_, &Observer::on_validation, *outcome.event);
   run_.group->barrier();
 }
 
-void Trainer::look_at_identity(std::int64_t done) {
+void Trainer::evaluate_identity(std::int64_t done) {
   log_.flush();
+  const SaveOnException saved(*this, done);
   std::optional<AveragedWeights> averaged;
   if (run_.average) averaged.emplace(*run_.optimizer, *run_.average);
-  watch_->look(done, result_weights(run_));
+  const std::optional<SharedFailure> failure = identity_->evaluate(done, result_weights(run_));
+  averaged.reset();
+  if (failure) continue_without("identity evaluation", done, *failure);
   run_.group->barrier();  // however long writing takes
+}
+
+void Trainer::continue_without(const std::string& what, std::int64_t done, const SharedFailure& failure) {
+  if (done == 0) failure.rethrow();  // nothing is lost yet, and it would fail again
+  const bool memory_ran_out = failure.code == ExitCode::kOutOfMemory;
+  if (memory_ran_out && run_.device.is_cuda()) c10::getDeviceAllocator(c10::kCUDA)->emptyCache();
+  if (done > run_.first_step) save(done);
+  tell(observers_, &Observer::on_warning,
+       Problem{what, "of step " + std::to_string(done) + " failed: " + failure.problem.line(),
+               "a checkpoint of this step is saved, and training continues without that result"});
+}
+
+void Trainer::save_before_failing(std::int64_t done) noexcept {
+  if (!run_.group->is_first() || done == run_.first_step) return;
+  try {
+    write_checkpoint(done);
+  } catch (const std::exception&) {
+    return;  // the failure that is under way says more
+  }
 }
 
 TrainResult Trainer::stopped(std::int64_t done, int signal) {
@@ -127,11 +179,12 @@ TrainResult Trainer::stopped(std::int64_t done, int signal) {
 
 TrainResult Trainer::finished(std::int64_t done) {
   log_.flush();
+  const SaveOnException saved(*this, done);
   TrainResult result;
   result.step = result.model_step = done;
   if (run_.group->is_first()) {
-    std::optional<IdentityWatch::Best> best;
-    if (watch_) best = watch_->best();
+    std::optional<IdentityEvaluation::Best> best;
+    if (identity_) best = identity_->best();
     if (best) result.model_step = best->step;
     export_model(real_file_system(), run_, best ? best->weights : result_weights(run_));
   }

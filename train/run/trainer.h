@@ -2,11 +2,13 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "train/checkpoint/checkpoint_writer.h"
+#include "train/dist/shared_failure.h"
+#include "train/identity/identity_evaluation.h"
 #include "train/observe/observer.h"
-#include "train/run/identity_watch.h"
 #include "train/run/run.h"
 #include "train/run/step_log.h"
 #include "train/run/train.h"
@@ -15,24 +17,31 @@ namespace sdtune::train {
 
 class Trainer {
  public:
-  Trainer(Run& run, const std::vector<Observer*>& observers, const StopFlag& stop);
+  Trainer(Run& run, const std::vector<Observer*>& observers, const PortraitReaderSource& portrait_readers,
+          const StopFlag& stop);
 
   // Trains from run.first_step to run.total_steps, or to the end of progress, and exports the model, or saves and
   // returns when asked to stop.
   TrainResult train();
 
  private:
+  class SaveOnException;
+
   bool is_saved_at(std::int64_t done) const;
   bool is_validated_at(std::int64_t done) const;
-  // Whether an earlier attempt was stopped before it had drawn the pictures of the step that this one goes on from.
-  // They depend on weights and seeds only, so they are drawn now as they would have been then.
-  bool lacks_look() const;
+  // Whether an earlier attempt was stopped before it had validated the step that this one resumes from. The images
+  // depend on weights and seeds only, so they are generated now as they would have been then.
+  bool lacks_validation() const;
   void update_average(std::int64_t done);
   void save(std::int64_t done);
   void write_checkpoint(std::int64_t done);
   void validate(std::int64_t done);
-  void look_at_identity(std::int64_t done);
-  // Looks that an earlier attempt was stopped before.
+  void evaluate_identity(std::int64_t done);
+  // After a validation or an evaluation that failed: saves a checkpoint and warns. Rethrows before the first step.
+  void continue_without(const std::string& what, std::int64_t done, const SharedFailure& failure);
+  // By the first rank alone, as well as it can.
+  void save_before_failing(std::int64_t done) noexcept;
+  // Validation and evaluation that an earlier attempt was stopped before.
   void catch_up();
   TrainResult stopped(std::int64_t done, int signal);
   TrainResult finished(std::int64_t done);
@@ -42,7 +51,7 @@ class Trainer {
   const StopFlag& stop_;
   CheckpointWriter writer_;
   StepLog log_;
-  std::optional<IdentityWatch> watch_;  // unset without identity_steps
+  std::optional<IdentityEvaluation> identity_;  // unset without identity_steps
 };
 
 }  // namespace sdtune::train

@@ -1,77 +1,76 @@
 #include "train/run/validation.h"
 
-#include <cstring>
-
-#include "train/run/draw_pictures.h"
+#include "model/core/image_tensor.h"
+#include "model/generate/image_generator.h"
+#include "train/dist/stop_request.h"
 #include "train/run/held_out_loss.h"
-#include "train/run/stop_request.h"
 
 namespace sdtune::train {
 
 namespace {
 
-torch::Tensor bytes_of(const Image& picture) {
-  return torch::from_blob(const_cast<std::uint8_t*>(picture.rgb.data()),
-                          {static_cast<std::int64_t>(picture.rgb.size())}, torch::kUInt8);
-}
-
-PictureSettings validation_settings(const TrainConfig& config) {
+// Weighted prompts: as `sample` and the web interfaces will read them.
+model::GenerateOptions validation_image_options(const TrainConfig& config) {
   const ObserveOptions& options = config.observe;
-  PictureSettings settings;
-  settings.prompt = options.validation_prompt;
-  if (!options.validation_negative_prompt.empty()) settings.negative_prompt = options.validation_negative_prompt;
-  settings.steps = options.validation_inference_steps;
-  settings.guidance_scale = options.validation_guidance_scale;
-  settings.resolution = *config.data.resolution;
-  settings.syntax = model::PromptSyntax::kWeighted;  // as `sample` and the web interfaces will draw it
-  return settings;
+  model::GenerateOptions images;
+  images.prompt = options.validation_prompt;
+  if (!options.validation_negative_prompt.empty()) images.negative_prompt = options.validation_negative_prompt;
+  images.steps = options.validation_inference_steps;
+  images.guidance_scale = options.validation_guidance_scale;
+  images.width = images.height = *config.data.resolution;
+  return images;
 }
 
-// This rank's pictures, zero where another rank draws, so that the sum over ranks is every picture:
-// [count, side * side * 3]. Whatever is there when `stop` asks.
-torch::Tensor draw_share(Run& run, const PictureSettings& settings, const std::vector<std::uint64_t>& seeds,
-                         const StopFlag& stop) {
+// This rank's images, zero where another rank generates, so that the sum over ranks is every image:
+// [count, side, side, 3]. Whatever is there when `stop` asks.
+torch::Tensor generate_share(Run& run, const model::GenerateOptions& options, const std::vector<std::uint64_t>& seeds,
+                             const StopFlag& stop) {
   const auto count = static_cast<std::int64_t>(seeds.size());
-  torch::Tensor pixels = torch::zeros({count, settings.resolution * settings.resolution * 3}, torch::kInt32);
+  torch::Tensor pixels = torch::zeros({count, *options.height, *options.width, 3}, torch::kInt32);
+  model::ImageGenerator generator(run.bundle);
   for (std::int64_t i = run.group->rank(); i < count; i += run.group->world_size()) {
-    const std::vector<Image> drawn = draw_pictures(run.bundle, settings, {seeds[static_cast<std::size_t>(i)]}, stop);
-    if (drawn.empty()) break;
-    pixels[i].copy_(bytes_of(drawn.front()));
+    const torch::Tensor image = generator.generate(options, {options.prompt}, {seeds[static_cast<std::size_t>(i)]},
+                                                   {.stop = &stop.requested()});
+    if (!image.defined()) break;
+    pixels[i].copy_(model::pixels_to_bytes(image[0]));
   }
   return pixels;
 }
 
-// Fills in pictures, prompts and seeds; false when asked to stop.
-bool draw_validation(Run& run, ValidationEvent& event, const StopFlag& stop) {
-  const PictureSettings settings = validation_settings(run.config);
+// Fills in images, prompts and seeds of the event; takes it away when asked to stop.
+void generate_validation(Run& run, ValidationOutcome& outcome, const StopFlag& stop) {
+  const model::GenerateOptions options = validation_image_options(run.config);
   const std::int64_t count = run.config.observe.num_validation_images;
+  ValidationEvent& event = *outcome.event;
   for (std::int64_t i = 0; i < count; ++i) {
-    event.prompts.push_back(settings.prompt);
+    event.prompts.push_back(options.prompt);
     event.seeds.push_back(static_cast<std::uint64_t>(run.config.run.seed + i));
   }
-  torch::Tensor pixels = draw_share(run, settings, event.seeds, stop).to(run.device);
-  run.group->barrier();  // the shares differ in length
-  if (agreed_signal(*run.group, stop) != 0) return false;
-  run.group->all_reduce_sum(pixels);
-  const torch::Tensor bytes = pixels.cpu().to(torch::kUInt8);
-  const std::int64_t side = settings.resolution;
-  for (std::int64_t i = 0; i < count; ++i) {
-    Image picture{side, side, std::vector<std::uint8_t>(static_cast<std::size_t>(side * side * 3))};
-    std::memcpy(picture.rgb.data(), bytes[i].const_data_ptr<std::uint8_t>(), picture.rgb.size());
-    event.pictures.push_back(std::move(picture));
+  torch::Tensor pixels;
+  outcome.failure =
+      run_share(*run.group, [&] { pixels = generate_share(run, options, event.seeds, stop).to(run.device); });
+  if (agreed_signal(*run.group, stop) != 0) {
+    outcome = {};
+    return;
   }
-  return true;
+  if (outcome.failure) return;
+  run.group->all_reduce_sum(pixels);
+  for (const torch::Tensor& bytes : pixels.cpu().to(torch::kUInt8).unbind()) {
+    event.images.push_back(model::bytes_to_image(bytes));
+  }
 }
 
 }  // namespace
 
-std::optional<ValidationEvent> validate_model(Run& run, std::int64_t step, const StopFlag& stop) {
-  ValidationEvent event;
-  event.step = step;
-  const bool draws = !run.config.observe.validation_prompt.empty();
-  if (draws && !draw_validation(run, event, stop)) return std::nullopt;
-  event.loss = held_out_loss(run);
-  return event;
+ValidationOutcome validate_model(Run& run, std::int64_t step, const StopFlag& stop) {
+  ValidationOutcome outcome;
+  outcome.event.emplace().step = step;
+  if (!run.config.observe.validation_prompt.empty()) generate_validation(run, outcome, stop);
+  if (outcome.event && !outcome.failure) {
+    outcome.failure = run_share(*run.group, [&] { outcome.event->loss = held_out_loss(run); });
+  }
+  if (outcome.failure) outcome.event.reset();
+  return outcome;
 }
 
 }  // namespace sdtune::train

@@ -1,7 +1,7 @@
-// Takes the place of the picture files' readers and writers in a build without picture libraries (SDTUNE_IMAGE=OFF).
+// Takes the place of the image files' readers and writers in a build without image libraries (SDTUNE_IMAGE=OFF).
 #include "model/base/error.h"
 #include "model/image/grid.h"
-#include "model/image/image_probe.h"
+#include "model/image/image_header.h"
 #include "model/image/image_read.h"
 #include "model/image/png_write.h"
 
@@ -10,7 +10,7 @@ namespace sdtune::model {
 namespace {
 
 [[noreturn]] void refuse(const std::string& where) {
-  throw DataError(where, "this build of sdtune has no picture libraries", "configure it with -DSDTUNE_IMAGE=ON");
+  throw DataError(where, "this build of sdtune has no image libraries", "configure it with -DSDTUNE_IMAGE=ON");
 }
 
 }  // namespace

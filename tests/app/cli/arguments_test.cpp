@@ -28,8 +28,8 @@ struct Options {
 // Parses and applies; the problems of both.
 std::vector<Problem> parse(Options& options, const std::vector<std::string>& words) {
   Arguments arguments = parse_arguments(words, options.fields());
-  train::Origins origins;
-  train::apply_settings(options.fields(), arguments.settings, origins, arguments.problems);
+  Origins origins;
+  apply_settings(options.fields(), arguments.settings, origins, arguments.problems);
   return arguments.problems;
 }
 
@@ -67,7 +67,7 @@ TEST(Arguments, BoolStandsAloneTakesAValueOrIsDenied) {
   EXPECT_THAT(only_problem({"--center-crop", "maybe"}), HasSubstr("must be true or false (got maybe"));
 }
 
-TEST(Arguments, ValuesThatLookOdd) {
+TEST(Arguments, ValuesOfUnusualForm) {
   Options options;
   EXPECT_THAT(parse(options, {"--learning-rate", "-3e-4"}), IsEmpty());
   EXPECT_EQ(options.learning_rate, -3e-4);
@@ -119,7 +119,7 @@ TEST(Arguments, PositionalsAndHelp) {
 TEST(Arguments, TakesOutTheSettingsOfSomeFields) {
   Options options;
   Arguments arguments = parse_arguments({"--prompt", "a", "--learning-rate", "1"}, options.fields());
-  const std::vector<train::Setting> taken = take_settings(arguments, {options.fields()[2]});
+  const std::vector<Setting> taken = take_settings(arguments, {options.fields()[2]});
   ASSERT_THAT(taken, SizeIs(1));
   EXPECT_EQ(taken[0].name, "prompt");
   ASSERT_THAT(arguments.settings, SizeIs(1));

@@ -94,22 +94,23 @@ TEST_F(Progress, MessagesStayAboveTheBar) {
   progress.on_end({train::RunEnd::kStopped, 1, 0, {}, 3661});
   EXPECT_THAT(written(), HasSubstr("\rsdtune: warning: photo.jpg: is small\n\rstep 1/100"));
   EXPECT_THAT(written(),
-              HasSubstr("\nstopped after step 1, 1:01:01; state saved, --resume-from-checkpoint latest goes on\n"));
+              HasSubstr("\nstopped after step 1, 1:01:01; state saved, --resume-from-checkpoint latest resumes\n"));
 }
 
-TEST_F(Progress, ALookTellsItsFiguresAndTheEndWhoseWeightsTheModelHolds) {
+TEST_F(Progress, AnEvaluationSaysItsFiguresAndTheEndWhoseWeightsTheModelHolds) {
   ProgressBar progress = bar(false, 80);
   progress.on_identity({50, 0.876, 0.9, 0.75, 0.125, 1.5, true});
   progress.on_end({train::RunEnd::kDone, 100, 50, "run/model", 5});
-  EXPECT_THAT(written(), HasSubstr("likeness 0.88, prompts followed 75 %, leak 12 % after step 50 (best so far)\n"));
-  EXPECT_THAT(written(), HasSubstr("done after step 100, 00:05; the model is that of step 50, the best look\n"));
+  EXPECT_THAT(written(), HasSubstr("likeness 0.88, prompt fidelity 75 %, leakage 12 % after step 50 (best so far)\n"));
+  EXPECT_THAT(written(),
+              HasSubstr("done after step 100, 00:05; the model is that of step 50, the best identity evaluation\n"));
 }
 
 TEST_F(Progress, PhasesOfUnknownLengthAreJustNamed) {
   ProgressBar progress = bar(false, 80);
   progress.on_phase("reading photos", 0, 0);
-  progress.on_phase("drawing class pictures", 0, 8);
-  EXPECT_EQ(written(), "reading photos\ndrawing class pictures 0/8\n");
+  progress.on_phase("generating class images", 0, 8);
+  EXPECT_EQ(written(), "reading photos\ngenerating class images 0/8\n");
 }
 
 TEST_F(Progress, SummarySaysWhatWillBeDone) {
@@ -119,7 +120,7 @@ TEST_F(Progress, SummarySaysWhatWillBeDone) {
   summary.pipeline_class = "StableDiffusionPipeline";
   summary.components = {"unet", "text_encoder"};
   summary.method = "full";
-  summary.trained_parameters = 859520964;
+  summary.trainable_parameters = 859520964;
   summary.total_parameters = 1066235307;
   summary.device = "cpu";
   summary.device_name = "cpu (Some Processor, 2 threads)";
@@ -137,8 +138,8 @@ TEST_F(Progress, SummarySaysWhatWillBeDone) {
   const std::string text = written();
   for (const char* said :
        {"models/tiny (StableDiffusionPipeline)", "unet, text_encoder (full): 859.5 M of 1.07 G",
-        "device   cpu (Some Processor, 2 threads), float32", "5 of 512 px, 2 files left out, and 64 class pictures",
-        "300, batch 4 on 2 ranks, going on after step 100", "seed     0", "random crop: the latent cache is off"}) {
+        "device   cpu (Some Processor, 2 threads), float32", "5 of 512 px, 2 files left out, and 64 class images",
+        "300, batch 4 on 2 ranks, resumed after step 100", "seed     0", "random crop: the latent cache is off"}) {
     EXPECT_THAT(text, HasSubstr(said));
   }
 }
@@ -146,7 +147,7 @@ TEST_F(Progress, SummarySaysWhatWillBeDone) {
 TEST_F(Progress, TheEstimateIsALineOfItsOwn) {
   ProgressBar progress = bar(false, 80);
   progress.on_estimate({.steps_left = 297, .seconds_per_step = 0.25});
-  EXPECT_EQ(written(), "time     about 01:14 for the 297 steps left (0.25 s each, without checkpoints and pictures)\n");
+  EXPECT_EQ(written(), "time     about 01:14 for the 297 steps left (0.25 s each, without checkpoints and images)\n");
 }
 
 TEST(DurationText, IsReadable) {
@@ -155,6 +156,16 @@ TEST(DurationText, IsReadable) {
   EXPECT_EQ(duration_text(3723), "1:02:03");
   EXPECT_EQ(duration_text(1e300), "?");
   EXPECT_EQ(duration_text(-1), "?");
+}
+
+TEST_F(Progress, SaysBeforehandWhatAPresetSetAndWhatIsGenerated) {
+  ProgressBar progress = bar(false, 80);
+  progress.on_preparation({"lora_sd15.yaml: num_class_images 200", {"200 class images of 50 steps, before training"}});
+  progress.on_generation({200, 750});
+  EXPECT_EQ(written(),
+            "preset   lora_sd15.yaml: num_class_images 200\n"
+            "generate 200 class images of 50 steps, before training\n"
+            "time     about 12:30 for 200 class images (3.75 s each)\n");
 }
 
 }  // namespace

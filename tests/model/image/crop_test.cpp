@@ -70,7 +70,7 @@ TEST(Crop, MovesTowardsABoxAsFarAsThePhotoReaches) {
   EXPECT_TRUE(shows(centered_on(middle, 1000, 500, right), 1000, 500, right));
 }
 
-TEST(Crop, RefusesASquareOutsideOfThePicture) {
+TEST(Crop, RefusesASquareOutsideOfTheImage) {
   CropPlan plan = center_crop(6, 4, 4);
   EXPECT_EQ(plan.free_columns(), 3);
   EXPECT_EQ(plan.free_rows(), 1);

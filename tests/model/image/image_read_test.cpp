@@ -6,7 +6,7 @@
 #include <string>
 
 #include "model/base/error.h"
-#include "model/image/image_probe.h"
+#include "model/image/image_header.h"
 #include "model/image/png_write.h"
 
 namespace sdtune::model {
@@ -50,13 +50,13 @@ TEST(ImageRead, EveryFlippedByteOfAPngIsRefused) {
   }
 }
 
-TEST(ImageRead, RiffWithoutAPictureIsRefused) {
+TEST(ImageRead, RiffWithoutAImageIsRefused) {
   EXPECT_THROW(probe_image(std::string("RIFF\x04\0\0\0WEBP", 12), "a.webp"), DataError);
   EXPECT_THROW(probe_image(std::string("RIFF\0\0\0\0WEBP", 12), "a.webp"), DataError);
   EXPECT_THROW(probe_image(std::string("RIFF\x0e\0\0\0WEBPVP8 \xff\xff\xff\xff\0\0", 22), "a.webp"), DataError);
 }
 
-TEST(PngWrite, RefusesWhatIsNoPicture) {
+TEST(PngWrite, RefusesWhatIsNoImage) {
   EXPECT_THROW(encode_png(Image{}), DataError);
   EXPECT_THROW(encode_png(Image{2, 2, {1, 2, 3}}), DataError);
   EXPECT_THROW(encode_png(gradient(2, 2), {{"", "no key"}}), DataError);

@@ -53,7 +53,7 @@ TEST(PngText, FindsTextsBeyondAscii) {
             "dchen");
 }
 
-TEST(PngText, TellsOurPicturesFromOthers) {
+TEST(PngText, TellsOurImagesFromOthers) {
   const test::ScratchFolder scratch;
   const auto ours = scratch.write("ours.png", encode_png(grey(200), {{"Software", "sdtune 0.1.0"}}));
   const auto theirs = scratch.write("theirs.png", encode_png(grey(8), {{"Software", "Camera sdtune"}}));

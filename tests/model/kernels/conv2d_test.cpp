@@ -6,16 +6,14 @@
 
 #include <tuple>
 
+#include "tests/support/relative_error.h"
+
 namespace sdtune::model {
 namespace {
 
 // batch, channels in, channels out, height, width, kernel, stride, padding
-using Case = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t>;
-class ConvCases : public testing::TestWithParam<Case> {};
-
-double relative(const torch::Tensor& a, const torch::Tensor& b) {
-  return ((a.to(torch::kFloat64) - b).norm() / b.to(torch::kFloat64).norm()).item<double>();
-}
+using ConvCase = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t>;
+class ConvCases : public testing::TestWithParam<ConvCase> {};
 
 TEST_P(ConvCases, AgreesWithDoublePrecisionForwardAndBackward) {
   const auto [batch, in, out, height, width, kernel, stride, padding] = GetParam();
@@ -27,23 +25,24 @@ TEST_P(ConvCases, AgreesWithDoublePrecisionForwardAndBackward) {
   const torch::Tensor y = conv2d(x, weight, bias, {.stride = stride, .padding = padding});
   const torch::Tensor expected =
       torch::conv2d(x.to(torch::kFloat64), weight.to(torch::kFloat64), bias.to(torch::kFloat64), stride, padding);
-  EXPECT_LE(relative(y, expected), 1e-6);
-  EXPECT_GT(relative(conv2d(x.flip(3), weight, bias, {.stride = stride, .padding = padding}), expected), 1e-2)
-      << "a mirrored picture must show";
+  EXPECT_LE(test::relative_error(y, expected), 1e-6);
+  EXPECT_GT(test::relative_error(conv2d(x.flip(3), weight, bias, {.stride = stride, .padding = padding}), expected),
+            1e-2)
+      << "a mirrored image must show";
   EXPECT_TRUE(y.is_contiguous(torch::MemoryFormat::ChannelsLast));
   const torch::Tensor dy = torch::randn(y.sizes());
   const auto ours = torch::autograd::grad({y}, {x, weight, bias}, {dy});
   const auto theirs = torch::autograd::grad({expected}, {x, weight, bias}, {dy.to(torch::kFloat64)});
-  for (size_t i = 0; i < ours.size(); ++i) EXPECT_LE(relative(ours[i], theirs[i]), 2e-6) << "leaf " << i;
+  for (size_t i = 0; i < ours.size(); ++i) EXPECT_LE(test::relative_error(ours[i], theirs[i]), 2e-6) << "leaf " << i;
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ConvCases,
-                         testing::Values(Case{2, 5, 7, 6, 4, 3, 1, 1},      // products of patches
-                                         Case{1, 8, 16, 5, 7, 3, 2, 1},     // stride 2, odd size
-                                         Case{1, 8, 16, 9, 9, 3, 2, 0},     // stride 2 without padding
-                                         Case{2, 6, 4, 8, 8, 1, 1, 0},      // pointwise
-                                         Case{1, 4, 3, 6, 6, 5, 1, 2},      // kernel 5
-                                         Case{2, 4, 8, 32, 32, 3, 1, 1}));  // LibTorch's own way
+                         testing::Values(ConvCase{2, 5, 7, 6, 4, 3, 1, 1},      // products of patches
+                                         ConvCase{1, 8, 16, 5, 7, 3, 2, 1},     // stride 2, odd size
+                                         ConvCase{1, 8, 16, 9, 9, 3, 2, 0},     // stride 2 without padding
+                                         ConvCase{2, 6, 4, 8, 8, 1, 1, 0},      // pointwise
+                                         ConvCase{1, 4, 3, 6, 6, 5, 1, 2},      // kernel 5
+                                         ConvCase{2, 4, 8, 32, 32, 3, 1, 1}));  // LibTorch's own way
 
 TEST(Conv2d, ResultMayBeAddedToInPlace) {
   torch::manual_seed(0);
@@ -54,7 +53,7 @@ TEST(Conv2d, ResultMayBeAddedToInPlace) {
   const torch::Tensor apart = torch::conv2d(x, weight, bias, 1, 1) + x;
   EXPECT_TRUE(torch::allclose(sum, apart, 1e-4, 1e-5));
   const auto gradient = [&](const torch::Tensor& y) { return torch::autograd::grad({y.square().sum()}, {weight})[0]; };
-  EXPECT_LE(relative(gradient(sum), gradient(apart)), 1e-5);
+  EXPECT_LE(test::relative_error(gradient(sum), gradient(apart)), 1e-5);
 }
 
 }  // namespace

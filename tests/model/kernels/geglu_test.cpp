@@ -4,6 +4,8 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
 
+#include "tests/support/relative_error.h"
+
 namespace sdtune::model {
 namespace {
 
@@ -12,21 +14,17 @@ torch::Tensor reference(const torch::Tensor& x) {
   return halves[0] * torch::gelu(halves[1]);
 }
 
-double relative(const torch::Tensor& a, const torch::Tensor& b) {
-  return ((a.to(torch::kFloat64) - b).norm() / b.norm()).item<double>();
-}
-
 TEST(Geglu, AgreesWithDoublePrecisionForwardAndBackward) {
   torch::manual_seed(0);
   for (const int64_t width : {1, 7, 16, 130}) {
     const torch::Tensor x = (torch::randn({3, 5, 2 * width}) * 3).set_requires_grad(true);
     const torch::Tensor y = geglu(x), expected = reference(x);
     EXPECT_EQ(y.sizes(), expected.sizes());
-    EXPECT_LE(relative(y, expected), 1e-6);
+    EXPECT_LE(test::relative_error(y, expected), 1e-6);
     const torch::Tensor dy = torch::randn(y.sizes());
     const torch::Tensor dx = torch::autograd::grad({y}, {x}, {dy})[0];
     const torch::Tensor theirs = torch::autograd::grad({expected}, {x}, {dy.to(torch::kFloat64)})[0];
-    EXPECT_LE(relative(dx, theirs.to(torch::kFloat64)), 1e-6);
+    EXPECT_LE(test::relative_error(dx, theirs.to(torch::kFloat64)), 1e-6);
   }
 }
 
@@ -41,7 +39,7 @@ TEST(Geglu, TakesBfloat16AndLetsNotANumberThrough) {
   torch::manual_seed(0);
   const torch::Tensor x = torch::randn({4, 64}).to(torch::kBFloat16);
   EXPECT_EQ(geglu(x).scalar_type(), torch::kBFloat16);
-  EXPECT_LE(relative(geglu(x), reference(x)), 4e-3);
+  EXPECT_LE(test::relative_error(geglu(x), reference(x)), 4e-3);
   x[1][40] = std::nan("");
   EXPECT_EQ(geglu(x).isnan().sum().item<int64_t>(), 1);
 }

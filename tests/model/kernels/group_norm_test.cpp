@@ -7,6 +7,8 @@
 
 #include <tuple>
 
+#include "tests/support/relative_error.h"
+
 namespace sdtune::model {
 namespace {
 
@@ -37,13 +39,9 @@ torch::Tensor fused(const Inputs& in, int64_t groups, double eps, bool silu, boo
                            .silu = silu});
 }
 
-double relative(const torch::Tensor& a, const torch::Tensor& b) {
-  return ((a.to(torch::kFloat64) - b).norm() / b.to(torch::kFloat64).norm()).item<double>();
-}
-
 // shape, groups: widths that fill vectors, that do not, and planes with a rest.
-using Case = std::tuple<std::vector<int64_t>, int64_t>;
-class GroupNormCases : public testing::TestWithParam<std::tuple<Case, torch::MemoryFormat, bool, bool>> {};
+using GroupNormCase = std::tuple<std::vector<int64_t>, int64_t>;
+class GroupNormCases : public testing::TestWithParam<std::tuple<GroupNormCase, torch::MemoryFormat, bool, bool>> {};
 
 TEST_P(GroupNormCases, AgreesWithDoublePrecisionForwardAndBackward) {
   const auto& [shape_and_groups, format, silu, with_offset] = GetParam();
@@ -51,8 +49,8 @@ TEST_P(GroupNormCases, AgreesWithDoublePrecisionForwardAndBackward) {
   const Inputs in = make_inputs(shape, format);
   const torch::Tensor y = fused(in, groups, 1e-5, silu, with_offset);
   const torch::Tensor expected = reference(in, groups, 1e-5, silu, with_offset);
-  EXPECT_LE(relative(y, expected), 2e-6);
-  EXPECT_GT(relative(y, reference(in, groups, 1e-1, silu, with_offset)), 1e-4) << "a wrong eps must show";
+  EXPECT_LE(test::relative_error(y, expected), 2e-6);
+  EXPECT_GT(test::relative_error(y, reference(in, groups, 1e-1, silu, with_offset)), 1e-4) << "a wrong eps must show";
   EXPECT_TRUE(y.is_contiguous(format)) << "the memory format is kept";
 
   std::vector<torch::Tensor> leaves = {in.x, in.weight, in.bias};
@@ -60,13 +58,14 @@ TEST_P(GroupNormCases, AgreesWithDoublePrecisionForwardAndBackward) {
   const torch::Tensor dy = torch::randn(shape);
   const auto ours = torch::autograd::grad({y}, leaves, {dy});
   const auto theirs = torch::autograd::grad({expected}, leaves, {dy.to(torch::kFloat64)});
-  for (size_t i = 0; i < leaves.size(); ++i) EXPECT_LE(relative(ours[i], theirs[i]), 5e-6) << "leaf " << i;
+  for (size_t i = 0; i < leaves.size(); ++i) EXPECT_LE(test::relative_error(ours[i], theirs[i]), 5e-6) << "leaf " << i;
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, GroupNormCases,
-    testing::Combine(testing::Values(Case{{2, 64, 6, 5}, 32}, Case{{1, 320, 8, 8}, 32}, Case{{3, 40, 3, 3}, 8},
-                                     Case{{2, 6, 7, 7}, 3}, Case{{1, 8, 1, 1}, 2}),
+    testing::Combine(testing::Values(GroupNormCase{{2, 64, 6, 5}, 32}, GroupNormCase{{1, 320, 8, 8}, 32},
+                                     GroupNormCase{{3, 40, 3, 3}, 8}, GroupNormCase{{2, 6, 7, 7}, 3},
+                                     GroupNormCase{{1, 8, 1, 1}, 2}),
                      testing::Values(torch::MemoryFormat::Contiguous, torch::MemoryFormat::ChannelsLast),
                      testing::Bool(), testing::Bool()));
 
@@ -102,11 +101,11 @@ TEST(GroupNorm, TakesBfloat16) {
   const torch::Tensor y = fused(in, 32, 1e-5, true, true);
   EXPECT_EQ(y.scalar_type(), torch::kBFloat16);
   const torch::Tensor expected = reference(in, 32, 1e-5, true, true);
-  EXPECT_LE(relative(y, expected), 3e-3);
+  EXPECT_LE(test::relative_error(y, expected), 3e-3);
   const torch::Tensor dy = torch::ones({2, 64, 8, 8}, torch::kBFloat16);
   const auto ours = torch::autograd::grad({y}, {in.x, in.offset}, {dy});
   const auto theirs = torch::autograd::grad({expected}, {in.x, in.offset}, {dy.to(torch::kFloat64)});
-  EXPECT_LE(relative(ours[0], theirs[0].to(torch::kFloat64)), 1e-2);
+  EXPECT_LE(test::relative_error(ours[0], theirs[0].to(torch::kFloat64)), 1e-2);
 }
 
 TEST(GroupNorm, LetsNotANumberThrough) {

@@ -13,12 +13,10 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/support/relative_error.h"
+
 namespace sdtune::model {
 namespace {
-
-double relative(const torch::Tensor& a, const torch::Tensor& b) {
-  return ((a.to(torch::kFloat64) - b).norm() / b.to(torch::kFloat64).norm()).item<double>();
-}
 
 torch::Tensor leaf(at::IntArrayRef sizes) {
   return torch::randn(sizes).set_requires_grad(true);
@@ -33,8 +31,8 @@ std::vector<Apply> every_linear() {
 }
 
 // Sizes of x, and features that come out: below and above the number of multiplications from where it may be oneDNN.
-using Case = std::tuple<std::vector<int64_t>, int64_t>;
-class LinearCases : public testing::TestWithParam<Case> {};
+using MatrixCase = std::tuple<std::vector<int64_t>, int64_t>;
+class LinearCases : public testing::TestWithParam<MatrixCase> {};
 
 void expect_double_precision(Apply apply, const std::vector<int64_t>& sizes, int64_t features) {
   torch::manual_seed(0);
@@ -43,13 +41,13 @@ void expect_double_precision(Apply apply, const std::vector<int64_t>& sizes, int
   const torch::Tensor expected =
       torch::linear(x.to(torch::kFloat64), weight.to(torch::kFloat64), bias.to(torch::kFloat64));
   ASSERT_EQ(y.sizes(), expected.sizes());
-  EXPECT_LE(relative(y, expected), 1e-6);
-  EXPECT_LE(relative(apply(x, weight, {}) + bias, expected), 1e-6);
-  EXPECT_GT(relative(apply(x, weight, {}), expected), 1e-3) << "a bias left out must show";
+  EXPECT_LE(test::relative_error(y, expected), 1e-6);
+  EXPECT_LE(test::relative_error(apply(x, weight, {}) + bias, expected), 1e-6);
+  EXPECT_GT(test::relative_error(apply(x, weight, {}), expected), 1e-3) << "a bias left out must show";
   const torch::Tensor dy = torch::randn(y.sizes());
   const auto ours = torch::autograd::grad({y}, {x, weight, bias}, {dy});
   const auto theirs = torch::autograd::grad({expected}, {x, weight, bias}, {dy.to(torch::kFloat64)});
-  for (size_t i = 0; i < ours.size(); ++i) EXPECT_LE(relative(ours[i], theirs[i]), 2e-6) << "leaf " << i;
+  for (size_t i = 0; i < ours.size(); ++i) EXPECT_LE(test::relative_error(ours[i], theirs[i]), 2e-6) << "leaf " << i;
 }
 
 TEST_P(LinearCases, AgreesWithDoublePrecisionForwardAndBackward) {
@@ -58,8 +56,9 @@ TEST_P(LinearCases, AgreesWithDoublePrecisionForwardAndBackward) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, LinearCases,
-                         testing::Values(Case{{2, 5, 7}, 3}, Case{{1, 33}, 65}, Case{{2, 77, 96}, 192},
-                                         Case{{4, 64, 128}, 1024}, Case{{130, 1153}, 31}));
+                         testing::Values(MatrixCase{{2, 5, 7}, 3}, MatrixCase{{1, 33}, 65},
+                                         MatrixCase{{2, 77, 96}, 192}, MatrixCase{{4, 64, 128}, 1024},
+                                         MatrixCase{{130, 1153}, 31}));
 
 TEST(Linear, ResultMayBeAddedToInPlace) {
   torch::manual_seed(0);
@@ -70,7 +69,7 @@ TEST(Linear, ResultMayBeAddedToInPlace) {
   const auto apart = gradients(torch::linear(x, weight) + other * 0.5);
   for (const Apply apply : every_linear()) {
     const auto in_place = gradients(apply(x, weight, {}).add_(other, 0.5));
-    for (size_t i = 0; i < apart.size(); ++i) EXPECT_LE(relative(in_place[i], apart[i]), 2e-6);
+    for (size_t i = 0; i < apart.size(); ++i) EXPECT_LE(test::relative_error(in_place[i], apart[i]), 2e-6);
   }
 }
 
@@ -101,8 +100,8 @@ TEST(Product, AgreesWithDoublePrecisionHoweverItsMatricesLie) {
     for (const Multiply multiply : every_product()) {
       for (const torch::Tensor& left : {a, a_by_columns, slice}) {
         for (const torch::Tensor& right : {b, b_by_columns}) {
-          EXPECT_LE(relative(multiply(left, right, bias), expected), 1e-6) << m << " " << k << " " << n;
-          EXPECT_LE(relative(multiply(left, right, {}) + bias, expected), 1e-6);
+          EXPECT_LE(test::relative_error(multiply(left, right, bias), expected), 1e-6) << m << " " << k << " " << n;
+          EXPECT_LE(test::relative_error(multiply(left, right, {}) + bias, expected), 1e-6);
         }
       }
       EXPECT_TRUE(torch::equal(multiply(a, b, bias), multiply(a, b, bias)));
@@ -110,11 +109,14 @@ TEST(Product, AgreesWithDoublePrecisionHoweverItsMatricesLie) {
   }
 }
 
-// Where the frames of signal handlers lie: all within [lowest, highest].
+// Where the frames of signal handlers on the measured thread lie: all within [lowest, highest]. A signal of the process
+// may arrive on any thread, also one that an earlier test of this program left.
 std::atomic<uintptr_t> lowest{UINTPTR_MAX}, highest{0};
 std::atomic<int> signals{0};
+pthread_t measured;
 
 void note_frame(int) {
+  if (pthread_equal(pthread_self(), measured) == 0) return;
   const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   if (here < lowest) lowest = here;
   if (here > highest) highest = here;
@@ -150,6 +152,7 @@ TEST(Product, LeavesTheStackPointerOnTheStack) {
   const torch::NoGradGuard no_grad;
   at::set_num_threads(1);
   signals = 0;
+  measured = pthread_self();
   const SignalRain rain;
   for (const auto& [m, k, n] :
        {std::tuple<int64_t, int64_t, int64_t>{77, 384, 384}, {128, 384, 3072}, {512, 2304, 256}}) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "model/base/error.h"
+#include "model/files/json_file.h"
 #include "model/weights/safetensors_file.h"
 #include "model/weights/safetensors_writer.h"
 #include "tests/support/faulty_file_system.h"
@@ -91,6 +92,75 @@ TEST_P(Bundle, IsCastWhenSavedAndWhenLoaded) {
     EXPECT_EQ(weight.scalar_type(), torch::kBFloat16);
     EXPECT_TRUE(weight.requires_grad());
   }
+}
+
+// A module that was cast to half precision has lost what its file still holds.
+TEST_P(Bundle, CopiesTheFilesOfPartsThatNothingChanged) {
+  save();
+  ModelBundle cast = load_bundle(folder(), torch::kFloat32, torch::kCPU);
+  cast.vae->to(torch::kBFloat16);
+  cast.text_encoder->to(torch::kBFloat16);
+  const fs::path to = scratch_.path() / "exported";
+  save_bundle(real_file_system(), cast, to, torch::kFloat32, {.unchanged = {"vae", "text_encoder"}});
+  for (const char* name : {"vae/diffusion_pytorch_model.safetensors", "vae/config.json",
+                           "text_encoder/model.safetensors", "text_encoder/config.json"}) {
+    EXPECT_EQ(read_file(to / name), read_file(folder() / name)) << name;
+  }
+  save_bundle(real_file_system(), cast, to, torch::kFloat32);  // the mutant: written from the modules
+  EXPECT_NE(read_file(to / "text_encoder/model.safetensors"), read_file(folder() / "text_encoder/model.safetensors"));
+}
+
+// Loaders want one dtype for all parts; every value is what the file holds.
+TEST_P(Bundle, WritesUnchangedPartsOfAnotherDtypeAsTheirFilesHaveThem) {
+  save_bundle(real_file_system(), bundle_, folder(), torch::kFloat16);
+  ModelBundle cast = load_bundle(folder(), torch::kBFloat16, torch::kCPU);
+  const fs::path to = scratch_.path() / "exported";
+  save_bundle(real_file_system(), cast, to, torch::kFloat32, {.unchanged = {"vae", "text_encoder"}});
+  const SafetensorsFile file(to / "vae" / "diffusion_pytorch_model.safetensors");
+  EXPECT_EQ(file.header().tensors.begin()->second.dtype, "F32");
+  EXPECT_TRUE(same_weights(*load(to).vae, *load(folder()).vae));
+  EXPECT_TRUE(same_weights(*load(to).text_encoder, *load(folder()).text_encoder));
+  EXPECT_FALSE(same_weights(*load(to).unet, *load(folder()).unet));  // the mutant: written from the module
+}
+
+TEST_P(Bundle, CopiesVariantsUnderThePlainName) {
+  save();
+  const fs::path vae = folder() / "vae";
+  fs::rename(vae / "diffusion_pytorch_model.safetensors", vae / "diffusion_pytorch_model.fp16.safetensors");
+  const ModelBundle loaded = load_bundle(folder(), torch::kFloat32, torch::kCPU);
+  const fs::path to = scratch_.path() / "exported";
+  save_bundle(real_file_system(), loaded, to, torch::kFloat32, {.unchanged = {"vae"}});
+  EXPECT_EQ(read_file(to / "vae/diffusion_pytorch_model.safetensors"),
+            read_file(vae / "diffusion_pytorch_model.fp16.safetensors"));
+  EXPECT_TRUE(same_weights(*load_bundle(to, torch::kFloat32, torch::kCPU).vae, *loaded.vae));
+}
+
+TEST_P(Bundle, CopiesShards) {
+  save();
+  const fs::path vae = folder() / "vae", whole = vae / "diffusion_pytorch_model.safetensors";
+  NamedTensors first, second;
+  Json index = {{"metadata", Json::object()}, {"weight_map", Json::object()}};
+  {
+    const SafetensorsFile file(whole);
+    for (const auto& [name, entry] : file.header().tensors) {
+      const bool is_first = first.size() <= second.size();
+      (is_first ? first : second).emplace_back(name, file.tensor(name).clone());
+      index["weight_map"][name] = is_first ? "part-1.safetensors" : "part-2.safetensors";
+    }
+  }
+  write_safetensors(real_file_system(), vae / "part-1.safetensors", first);
+  write_safetensors(real_file_system(), vae / "part-2.safetensors", second);
+  scratch_.write((vae / "diffusion_pytorch_model.safetensors.index.json").lexically_relative(scratch_.path()).string(),
+                 index.dump());
+  fs::remove(whole);
+  const ModelBundle loaded = load_bundle(folder(), torch::kFloat32, torch::kCPU);
+  const fs::path to = scratch_.path() / "exported";
+  save_bundle(real_file_system(), loaded, to, torch::kFloat32, {.unchanged = {"vae"}});
+  for (const char* name :
+       {"part-1.safetensors", "part-2.safetensors", "diffusion_pytorch_model.safetensors.index.json"}) {
+    EXPECT_EQ(read_file(to / "vae" / name), read_file(vae / name)) << name;
+  }
+  EXPECT_TRUE(same_weights(*load_bundle(to, torch::kFloat32, torch::kCPU).vae, *loaded.vae));
 }
 
 TEST_P(Bundle, LeavesNothingBesideIt) {

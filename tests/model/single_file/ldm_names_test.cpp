@@ -97,7 +97,7 @@ void expect_distinct(const torch::nn::Module& module, const NameTable& table) {
 }
 
 TEST(LdmNames, AreDistinctForModelsOfThePublishedSize) {
-  const WithoutInitialValues untouched;  // memory that nobody writes costs nothing
+  const WithoutInitialValues untouched;  // memory that is never written costs nothing
   UNetConfig unet;
   unet.cross_attention_dim.assign(4, 768);
   expect_distinct(*UNet2DConditionModel(unet), ldm_unet_names(unet));

@@ -63,5 +63,45 @@ INSTANTIATE_TEST_SUITE_P(
                     Refused{"conv_in_kernel", 2}, Refused{"downsample_padding", 2}, Refused{"time_cond_proj_dim", 256},
                     Refused{"_class_name", "UNet2DModel"}));
 
+// What would fill the memory, or overflow a tensor's size, where it were taken.
+INSTANTIATE_TEST_SUITE_P(
+    HugeNumbers, UNetConfigRefuses,
+    testing::Values(Refused{"sample_size", 1000000000}, Refused{"sample_size", -1}, Refused{"sample_size", 0},
+                    Refused{"in_channels", 1000000000000}, Refused{"out_channels", 1000000000000},
+                    Refused{"block_out_channels", {32, 1000000000000}},
+                    Refused{"block_out_channels", std::vector<int>(100, 32)}, Refused{"layers_per_block", 1000000000},
+                    Refused{"layers_per_block", 10000000000000000000ULL}, Refused{"cross_attention_dim", 1000000000000},
+                    Refused{"attention_head_dim", 1000000000}, Refused{"transformer_layers_per_block", 1000000000},
+                    Refused{"transformer_layers_per_block", 18446744073709551615ULL},
+                    Refused{"time_embedding_dim", 1000000000000}, Refused{"conv_in_kernel", 1000000001},
+                    Refused{"conv_out_kernel", 1000000001}, Refused{"freq_shift", 1000000000000}));
+
+TEST(UNetConfig, CountsTransformerBlocksOfTheWholeModel) {
+  Json json = small();
+  json["layers_per_block"] = 64;
+  json["transformer_layers_per_block"] = {16, 15};  // 129 places of each: 3999 blocks
+  EXPECT_NO_THROW((void)UNetConfig::from_json(json, "unet/config.json"));
+  json["transformer_layers_per_block"] = {16, 16};  // 4128
+  EXPECT_THROW((void)UNetConfig::from_json(json, "unet/config.json"), WeightError);
+}
+
+TEST(UNetConfig, TakesSdxl) {
+  Json json = small();
+  json["sample_size"] = 128;
+  json["block_out_channels"] = {320, 640, 1280};
+  json["norm_num_groups"] = 32;
+  json["down_block_types"] = {"DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"};
+  json["up_block_types"] = {"CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"};
+  json["cross_attention_dim"] = 2048;
+  json["attention_head_dim"] = {5, 10, 20};
+  json["transformer_layers_per_block"] = {1, 2, 10};
+  json["addition_embed_type"] = "text_time";
+  json["addition_time_embed_dim"] = 256;
+  json["projection_class_embeddings_input_dim"] = 2816;
+  EXPECT_NO_THROW((void)UNetConfig::from_json(json, "unet/config.json"));
+  json["projection_class_embeddings_input_dim"] = 1000000000000;
+  EXPECT_THROW((void)UNetConfig::from_json(json, "unet/config.json"), WeightError);
+}
+
 }  // namespace
 }  // namespace sdtune::model

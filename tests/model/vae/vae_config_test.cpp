@@ -8,7 +8,7 @@
 namespace sdtune::model {
 namespace {
 
-Json small() {
+Json small_config() {
   Json json;
   json["_class_name"] = "AutoencoderKL";
   json["block_out_channels"] = {16, 32};
@@ -20,7 +20,7 @@ Json small() {
 }
 
 TEST(VaeConfig, ReadsAndWrites) {
-  const VaeConfig config = VaeConfig::from_json(small(), "vae/config.json");
+  const VaeConfig config = VaeConfig::from_json(small_config(), "vae/config.json");
   EXPECT_EQ(config.downscale(), 2);
   EXPECT_EQ(config.shift_factor, 0.5);
   EXPECT_EQ(VaeConfig::from_json(config.to_json(), "again"), config);
@@ -35,9 +35,17 @@ TEST(VaeConfig, RefusesNamingFileAndKey) {
                                                             {"latents_mean", {0.0}},
                                                             {"scaling_factor", -1.0},
                                                             {"surprise", true},
+                                                            {"in_channels", 1000000000000},
+                                                            {"out_channels", 1000000000000},
+                                                            {"latent_channels", 1000000000000},
+                                                            {"layers_per_block", 1000000000},
+                                                            {"sample_size", 1000000000},
+                                                            {"sample_size", -8},
+                                                            {"block_out_channels", {16, 1000000000000}},
+                                                            {"block_out_channels", std::vector<int>(70, 16)},
                                                             {"_class_name", "AutoencoderTiny"}};
   for (const auto& [key, value] : faults) {
-    Json json = small();
+    Json json = small_config();
     json[key] = value;
     try {
       (void)VaeConfig::from_json(json, "vae/config.json");

@@ -103,6 +103,27 @@ TEST_F(LoadInto, NamesTheFileCountsAndFirstNamesOfWhatDoesNotFit) {
   EXPECT_THAT(refusal({}), AllOf(HasSubstr("4 tensors missing ("), HasSubstr(", ...)")));
 }
 
+TEST_F(LoadInto, RefusesIntegersAsWeightsByNameAndDtype) {
+  for (const auto& [dtype, name] :
+       {std::pair{torch::kInt64, "I64"}, std::pair{torch::kUInt8, "U8"}, std::pair{torch::kBool, "BOOL"}}) {
+    NamedTensors tensors = whole();
+    tensors[0].second = tensors[0].second.to(dtype);
+    EXPECT_THAT(refusal(tensors), AllOf(HasSubstr(std::string("first.weight: ") + name), HasSubstr("F32"))) << name;
+    EXPECT_FALSE(compare_keys(module_, source(tensors), KeyFamily::kUNet).complete());
+  }
+}
+
+TEST_F(LoadInto, PassesTheIntegerBufferOfOldTextEncoders) {
+  NamedTensors tensors = whole();
+  for (auto& [name, tensor] : tensors) name.insert(0, "text_model.");
+  class TextModel : public torch::nn::Module {
+   public:
+    TextModel() { register_module("text_model", std::make_shared<TwoLayers>()); }
+  } module;
+  tensors.emplace_back("text_model.embeddings.position_ids", torch::arange(77));
+  EXPECT_TRUE(load_into(module, source(tensors), KeyFamily::kTextEncoder).complete());
+}
+
 TEST_F(LoadInto, RefusesTwoSpellingsOfOneParameter) {
   NamedTensors tensors = whole();
   tensors.emplace_back("module.first.bias", torch::ones(2));

@@ -25,7 +25,7 @@ std::vector<torch::Tensor> weights_of(double value) {
   return {torch::full({3, 2}, value), torch::full({5}, -value)};
 }
 
-void write_step(FileSystem& files, const fs::path& folder, std::int64_t step) {
+void write_best_step(FileSystem& files, const fs::path& folder, std::int64_t step) {
   write_best_weights(files, folder, *make_two_weights(), weights_of(static_cast<double>(step)), {"exam", step});
 }
 
@@ -33,8 +33,8 @@ TEST(BestWeights, AreThoseOfTheStepThatIsAskedFor) {
   const ScratchFolder scratch;
   const fs::path folder = scratch.path() / "best";
   const auto optimizer = make_two_weights();
-  write_step(real_file_system(), folder, 10);
-  write_step(real_file_system(), folder, 20);
+  write_best_step(real_file_system(), folder, 10);
+  write_best_step(real_file_system(), folder, 20);
   const std::vector<torch::Tensor> read = read_best_weights(folder, *optimizer, {"exam", 20});
   ASSERT_EQ(read.size(), 2u);
   EXPECT_TRUE(read[0].equal(weights_of(20)[0]));
@@ -47,7 +47,7 @@ TEST(BestWeights, AreThoseOfTheStepThatIsAskedFor) {
 TEST(BestWeights, DamageIsFound) {
   const ScratchFolder scratch;
   const fs::path folder = scratch.path() / "best";
-  write_step(real_file_system(), folder, 10);
+  write_best_step(real_file_system(), folder, 10);
   std::string bytes = read_file(folder / kWeightsFile);
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   scratch.write("best/weights.safetensors", bytes);
@@ -67,10 +67,10 @@ TEST(BestWeights, SurviveAFailureAtEveryFileOperation) {
   for (std::size_t at = 0;; ++at) {
     const ScratchFolder scratch;
     const fs::path folder = scratch.path() / "best";
-    write_step(real_file_system(), folder, 10);
+    write_best_step(real_file_system(), folder, 10);
     FaultyFileSystem faulty(Fault::kFailOnce, at);
     try {
-      write_step(faulty, folder, 20);
+      write_best_step(faulty, folder, 20);
     } catch (const StorageError&) {
       EXPECT_TRUE(holds_step(folder, 10) || holds_step(folder, 20)) << "operation " << at;
       continue;

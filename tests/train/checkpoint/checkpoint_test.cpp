@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "model/base/manifest.h"
+#include "model/files/manifest.h"
 #include "tests/support/faulty_file_system.h"
 #include "tests/support/scratch_folder.h"
 #include "train/checkpoint/checkpoint_folder.h"
@@ -37,7 +37,7 @@ RunState state_at(std::int64_t step) {
   state.updates = step - 1;
   state.effective_batch = 4;
   state.scaler = {512.0, 3};
-  state.identity = {{{"seed", "0"}}, {{"00.jpg", "abc"}}, "base"};
+  state.fingerprint = {{{"seed", "0"}}, {{"00.jpg", "abc"}}, "base"};
   return state;
 }
 
@@ -71,7 +71,7 @@ TEST(Checkpoint, GivesBackWhatWasWritten) {
   const RunState state = read_run_state(path);
   EXPECT_EQ(state.scaler.scale, 512.0);
   EXPECT_EQ(state.effective_batch, 4);
-  EXPECT_EQ(state.identity, state_at(10).identity);
+  EXPECT_EQ(state.fingerprint, state_at(10).fingerprint);
 }
 
 TEST(Checkpoint, SurvivesAKillAndAFailureAtEveryFileOperation) {
@@ -176,12 +176,12 @@ TEST(Checkpoint, IsNotLoadedIntoAnotherOptimizer) {
 }
 
 TEST(Checkpoint, NamesWhatChangedSince) {
-  RunIdentity now = state_at(1).identity;
-  EXPECT_TRUE(identity_changes(state_at(1).identity, now).empty());
+  ResumeFingerprint now = state_at(1).fingerprint;
+  EXPECT_TRUE(fingerprint_changes(state_at(1).fingerprint, now).empty());
   now.settings["seed"] = "7";
   now.images["00.jpg"] = "other";
   now.images["01.jpg"] = "new";
-  const std::vector<Problem> changes = identity_changes(state_at(1).identity, now);
+  const std::vector<Problem> changes = fingerprint_changes(state_at(1).fingerprint, now);
   ASSERT_EQ(changes.size(), 3u);
   EXPECT_THAT(changes[0].line(), HasSubstr("seed"));
   EXPECT_THAT(changes[0].line(), HasSubstr("7"));

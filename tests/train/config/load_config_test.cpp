@@ -6,6 +6,8 @@
 
 #include <fstream>
 
+#include "train/config/preset.h"
+
 namespace sdtune::train {
 namespace {
 
@@ -158,6 +160,7 @@ constexpr BadConfig kBadConfigs[] = {
     {"seed: [1, 2]\n", "seed", "takes one value"},
     {"seed: {a: 1}\n", "seed", "is a mapping"},
     {"seed:\n", "seed", "has no value"},
+    {"lora_layers: [{images: a}]\n", "lora_layers", "is a list of mappings"},
     {"images:\n", "images", "has no value"},
     {"images: [a, [b]]\n", "images", "a list of something other"},
     {"learning_rate: -1e-4\n", "learning_rate", "out of range"},
@@ -204,6 +207,37 @@ TEST_F(LoadConfig, EachBadFileIsOneLineWithKeyAndCause) {
     EXPECT_THAT(line, AllOf(HasSubstr(bad.place), HasSubstr(bad.cause), HasSubstr("me.yaml"))) << bad.yaml;
     EXPECT_EQ(line.find('\n'), std::string::npos);
   }
+}
+
+TEST_F(LoadConfig, ListOfMappingsBecomesJson) {
+  for (const char* name : {"concepts", "concepts_list"}) {
+    const LoadedConfig loaded = load_text(std::string(name) + ":\n  - {images: a, repeats: 2}\n  - images: b\n");
+    ASSERT_THAT(loaded.problems, IsEmpty());
+    EXPECT_EQ(loaded.config.data.concepts,
+              (std::vector<std::string>{R"({"images":"a","repeats":"2"})", R"({"images":"b"})"}));
+  }
+}
+
+TEST_F(LoadConfig, ListsWhatThePresetSetAndNothingOverrode) {
+  write("base/sdtune_defaults.yaml", "use_ema: true\nlearning_rate: 3.0e-4\nnum-class-images: 9\n");
+  const Setting base = flag("base", (folder_ / "base").string());
+  EXPECT_EQ(preset_line(load_train_config("", {base}).config),
+            "base/sdtune_defaults.yaml: num_class_images 9, learning_rate 3.0e-04, use_ema true");
+  const LoadedConfig changed =
+      load_train_config(write("me.yaml", "num_class_images: 9\n"), {base, flag("use_ema", "no")});
+  EXPECT_EQ(preset_line(changed.config), "base/sdtune_defaults.yaml: learning_rate 3.0e-04");
+  EXPECT_EQ(preset_line(load_train_config("", {flag("base", "nowhere")}).config), "");
+}
+
+TEST(Presets, AreListedWithTheirValues) {
+  const std::vector<Preset> presets = installed_presets();
+  ASSERT_THAT(presets, SizeIs(9));
+  EXPECT_EQ(presets.front().file, "full_portrait-64.yaml");
+  EXPECT_EQ(presets.back().file, "lora.yaml");
+  EXPECT_EQ(presets.back().applies_to, "--method lora, any other base");
+  ASSERT_NE(presets.back().value_of("learning_rate"), nullptr);
+  EXPECT_EQ(*presets.back().value_of("learning_rate"), "5.0e-04");
+  EXPECT_EQ(presets.back().value_of("seed"), nullptr);
 }
 
 TEST_F(LoadConfig, FileThatIsAbsent) {

@@ -19,13 +19,13 @@ Photo photo(int number) {
   result.width = 1000;
   result.height = 800;
   result.face = model::ImageBox{450, 300, 100, 100};
-  PhotoExam exam;
-  exam.signs.hash[static_cast<std::size_t>(number) % 4] = ~std::uint64_t{0};
-  exam.signs.sharpness = 0.3;
-  exam.signs.saturation = 0.3;
-  exam.searched = true;
-  exam.faces = {*result.face};
-  result.exam = exam;
+  PhotoAnalysis analysis;
+  analysis.signs.hash[static_cast<std::size_t>(number) % 4] = ~std::uint64_t{0};
+  analysis.signs.sharpness = 0.3;
+  analysis.signs.saturation = 0.3;
+  analysis.searched = true;
+  analysis.faces = {*result.face};
+  result.analysis = analysis;
   return result;
 }
 
@@ -48,15 +48,15 @@ TEST_F(DatasetDoctor, HasNothingToSayOfGoodPhotos) {
 }
 
 TEST_F(DatasetDoctor, NamesANearDuplicate) {
-  photos_[2].exam->signs = photos_[0].exam->signs;
-  photos_[2].exam->signs.hash[3] ^= 0xFFFF;  // 16 signs differ
+  photos_[2].analysis->signs = photos_[0].analysis->signs;
+  photos_[2].analysis->signs.hash[3] ^= 0xFFFF;  // 16 signs differ
   EXPECT_EQ(only_warning(), "p2.jpg: shows nearly the same as p0.jpg; keep the better one");
-  photos_[2].exam->signs.hash[3] ^= 0xFFFFFF0000;  // 40
+  photos_[2].analysis->signs.hash[3] ^= 0xFFFFFF0000;  // 40
   EXPECT_THAT(warnings(), SizeIs(0));
 }
 
 TEST_F(DatasetDoctor, NamesBlurAndSize) {
-  photos_[1].exam->signs.sharpness = 0.02;
+  photos_[1].analysis->signs.sharpness = 0.02;
   EXPECT_THAT(only_warning(), HasSubstr("p1.jpg: is blurred"));
   photos_[1] = photo(1);
   photos_[3].height = 511;
@@ -65,14 +65,14 @@ TEST_F(DatasetDoctor, NamesBlurAndSize) {
 
 TEST_F(DatasetDoctor, MissesFacesOnlyWhereOthersHaveOne) {
   photos_[0].face.reset();
-  photos_[0].exam->faces.clear();
+  photos_[0].analysis->faces.clear();
   EXPECT_THAT(only_warning(), HasSubstr("p0.jpg: no face is found in it"));
-  photos_[0].exam->is_rendered = true;
+  photos_[0].analysis->is_rendered = true;
   EXPECT_THAT(warnings(), SizeIs(0));
   for (Photo& each : photos_) {
     each.face.reset();
-    each.exam->faces.clear();
-    each.exam->is_rendered = false;
+    each.analysis->faces.clear();
+    each.analysis->is_rendered = false;
   }
   const Diagnosis diagnosis = diagnose(photos_, rule_, false, "");
   EXPECT_THAT(diagnosis.warnings, SizeIs(0));
@@ -80,9 +80,9 @@ TEST_F(DatasetDoctor, MissesFacesOnlyWhereOthersHaveOne) {
 }
 
 TEST_F(DatasetDoctor, CountsFacesOfSomeSize) {
-  photos_[2].exam->faces.push_back({700, 300, 90, 90});
+  photos_[2].analysis->faces.push_back({700, 300, 90, 90});
   EXPECT_THAT(only_warning(), HasSubstr("2 faces are found in it"));
-  photos_[2].exam->faces.back() = {700, 300, 20, 20};
+  photos_[2].analysis->faces.back() = {700, 300, 20, 20};
   EXPECT_THAT(warnings(), SizeIs(0));
 }
 
@@ -93,30 +93,30 @@ TEST_F(DatasetDoctor, SaysWhenTheMiddleCutsTheHead) {
 }
 
 TEST_F(DatasetDoctor, FindsTheOnlyGreyOne) {
-  photos_[3].exam->signs.saturation = 0;
+  photos_[3].analysis->signs.saturation = 0;
   EXPECT_THAT(only_warning(), HasSubstr("p3.jpg: is the only one without colours"));
-  photos_[2].exam->signs.saturation = 0;
+  photos_[2].analysis->signs.saturation = 0;
   EXPECT_THAT(warnings(), SizeIs(0)) << "two are no odd one";
 }
 
-TEST_F(DatasetDoctor, NamesThePhotoOfSomebodyElse) {
-  for (Photo& each : photos_) each.exam->identity = {1.0f, 0.0f};
+TEST_F(DatasetDoctor, NamesThePhotoOfAnotherPerson) {
+  for (Photo& each : photos_) each.analysis->identity = {1.0f, 0.0f};
   EXPECT_THAT(warnings(), SizeIs(0));
-  photos_[1].exam->identity = {0.4f, 0.9165f};
-  EXPECT_THAT(only_warning(), HasSubstr("p1.jpg: shows somebody else than the other photos"));
-  photos_[1].exam->identity = {0.6f, 0.8f};
+  photos_[1].analysis->identity = {0.4f, 0.9165f};
+  EXPECT_THAT(only_warning(), HasSubstr("p1.jpg: shows another person than the other photos"));
+  photos_[1].analysis->identity = {0.6f, 0.8f};
   EXPECT_THAT(warnings(), SizeIs(0)) << "more than half of what the others have";
-  EXPECT_THAT(diagnose(photos_, rule_, false, "", 0.7).warnings, SizeIs(1)) << "the judge's own threshold";
-  photos_[1].exam->identity = {};
+  EXPECT_THAT(diagnose(photos_, rule_, false, "", 0.7).warnings, SizeIs(1)) << "the classifier's own threshold";
+  photos_[1].analysis->identity = {};
   EXPECT_THAT(warnings(), SizeIs(0)) << "no face, no verdict";
 }
 
-TEST_F(DatasetDoctor, TellsNobodyFromTheRestWhereThereIsNoRest) {
-  for (Photo& each : photos_) each.exam->identity = {1.0f, 0.0f};
-  photos_[0].exam->identity = photos_[1].exam->identity = {0.0f, 1.0f};
+TEST_F(DatasetDoctor, NamesNoOutlierWhereThereIsNoMajority) {
+  for (Photo& each : photos_) each.analysis->identity = {1.0f, 0.0f};
+  photos_[0].analysis->identity = photos_[1].analysis->identity = {0.0f, 1.0f};
   EXPECT_THAT(diagnose(photos_, rule_, false, "", 0.7).warnings, SizeIs(0)) << "two against two";
   photos_[1].subject = 1;
-  photos_[1].exam->identity = {0.0f, 1.0f};
+  photos_[1].analysis->identity = {0.0f, 1.0f};
   EXPECT_THAT(diagnose(photos_, rule_, false, "", 0.7).warnings, SizeIs(0)) << "three of a subject are too few";
 }
 

@@ -5,19 +5,19 @@
 #include <fstream>
 
 #include "tests/support/faulty_file_system.h"
-#include "tests/train/data/picture_folder.h"
+#include "tests/train/data/image_folder.h"
 #include "train/data/latent_cache.h"
 
 namespace sdtune::train {
 namespace {
 
-class EncodedStoreTest : public PictureFolder {
+class EncodedStoreTest : public ImageFolder {
  protected:
   EncodedStore store(const std::string& encoder = "weights 1", bool writes = true) {
     return EncodedStore(files_, folder_ / "cache", encoder, writes,
                         [this](const Problem& problem) { warnings_.push_back(problem); });
   }
-  // Moments of the pictures, and how often an encoder was asked.
+  // Moments of the images, and how often an encoder was asked.
   torch::Tensor latents(EncodedStore* kept, LatentOptions options = {}) {
     options.crop.resolution = 8;
     LatentCache cache(
@@ -53,8 +53,8 @@ TEST_F(EncodedStoreTest, KeepsTensorsByTheirInputs) {
 }
 
 TEST_F(EncodedStoreTest, StaleEntriesAreNeverUsed) {
-  picture("a.png", 1);
-  picture("b.png", 2);
+  image("a.png", 1);
+  image("b.png", 2);
   EncodedStore kept = store();
   const torch::Tensor first = latents(&kept);
   EXPECT_EQ(encodings_, 2);
@@ -62,7 +62,7 @@ TEST_F(EncodedStoreTest, StaleEntriesAreNeverUsed) {
   EXPECT_EQ(encodings_, 2) << "the second time all is found";
   EXPECT_TRUE(torch::equal(latents(nullptr), first)) << "the cache changes no number";
   EXPECT_EQ(encodings_, 4);
-  picture("b.png", 3);  // the same name, another content
+  image("b.png", 3);  // the same name, another content
   EXPECT_FALSE(torch::equal(latents(&kept), first));
   EXPECT_EQ(encodings_, 5);
   LatentOptions options;

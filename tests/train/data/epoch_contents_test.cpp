@@ -23,15 +23,14 @@ TEST(EpochContents, OneFolder) {
   EXPECT_THAT(describe_epoch(five, 0, {2, 1, 1}), ElementsAre("one epoch is 5 photos, 2.5 steps of 2"));
   EXPECT_THAT(describe_epoch(five, 20, {2, 1, 1}),
               ElementsAre("one epoch is 5 photos, 2.5 steps of 2",
-                          "each step adds 2 class pictures: an epoch shows 5 of 20, and 4 epochs show all of them"));
+                          "each step adds 2 class images: an epoch shows 5 of 20, and 4 epochs show all of them"));
 }
 
 TEST(EpochContents, FoldersWithRepeats) {
   const std::vector<Photo> list = photos({{"10_sks person/a", 10}, {"10_sks person/b", 10}, {"2_x/c", 2}});
-  EXPECT_THAT(
-      describe_epoch(list, 11, {1, 2, 1}),
-      ElementsAre("one epoch is 2 photos x 10 of 10_sks person, 1 photo x 2 of 2_x = 22 pictures, 11 steps of 2",
-                  "each step adds 2 class pictures: an epoch shows all 11, each 2 times"));
+  EXPECT_THAT(describe_epoch(list, 11, {1, 2, 1}),
+              ElementsAre("one epoch is 2 photos x 10 of 10_sks person, 1 photo x 2 of 2_x = 22 images, 11 steps of 2",
+                          "each step adds 2 class images: an epoch shows all 11, each 2 times"));
 }
 
 TEST(EpochContents, Buckets) {

@@ -2,25 +2,25 @@
 
 #include <ATen/Functions.h>
 
-#include "tests/train/data/picture_folder.h"
-#include "train/data/picture_tensor.h"
+#include "model/core/image_tensor.h"
+#include "tests/train/data/image_folder.h"
 
 namespace sdtune::train {
 namespace {
 
 constexpr std::int64_t kSide = 8;
 
-// Stands for the VAE: the mean is the picture at half size, the logarithm of the variance follows the blue channel.
+// Stands for the VAE: the mean is the image at half size, the logarithm of the variance follows the blue channel.
 model::Moments fake_encode(const torch::Tensor& images) {
   const torch::Tensor mean = at::avg_pool2d(images, {2, 2});
   return {mean, mean.slice(1, 2, 3).expand_as(mean).sub(2.0)};
 }
 
-class LatentCacheTest : public PictureFolder {
+class LatentCacheTest : public ImageFolder {
  protected:
   void SetUp() override {
-    PictureFolder::SetUp();
-    files_ = {{picture("a.png", 1, 19, 8), {}}, {picture("b.png", 2, 9, 13), {}}, {picture("c.png", 3, 8, 8), {}}};
+    ImageFolder::SetUp();
+    files_ = {{image("a.png", 1, 19, 8), {}}, {image("b.png", 2, 9, 13), {}}, {image("c.png", 3, 8, 8), {}}};
     options_.crop.resolution = kSide;
     options_.seed = 5;
     options_.scaling_factor = 0.5;
@@ -37,7 +37,7 @@ class LatentCacheTest : public PictureFolder {
   }
 
   LatentOptions options_;
-  std::vector<PictureFile> files_;
+  std::vector<ImageFile> files_;
   int encodings_ = 0;
   const std::vector<BatchSlot> slots_ = {{0, 0, false, 1}, {0, 1, false, 0}, {0, 1, true, 0}, {1, 2, false, 2}};
 };
@@ -60,13 +60,14 @@ TEST_F(LatentCacheTest, CacheChangesNoNumber) {
 TEST_F(LatentCacheTest, LatentIsMeanPlusNoiseScaled) {
   LatentCache kept = cache(true);
   const BatchSlot slot{7, 30, false, 2};
-  const torch::Tensor picture = picture_to_tensor(test_picture(8, 8, 3)).unsqueeze(0);
-  const model::Moments moments = fake_encode(picture);
+  const torch::Tensor image = model::image_to_tensor(test_image(8, 8, 3)).unsqueeze(0);
+  const model::Moments moments = fake_encode(image);
   const torch::Tensor noise = model::draw_normal({5, model::Draw::kLatent, 7, 30, false}, {3, 4, 4}).unsqueeze(0);
   const torch::Tensor expected = (moments.mean + (moments.logvar * 0.5).exp() * noise - 0.25) * 0.5;
   EXPECT_TRUE(torch::allclose(kept.latents({slot}), expected, 1e-5, 1e-6));
   EXPECT_FALSE(torch::allclose(kept.latents({{8, 30, false, 2}}), expected, 1e-2, 1e-2)) << "each step draws anew";
-  EXPECT_FALSE(torch::allclose(kept.latents({{7, 30, true, 0}}), expected, 1e-2, 1e-2)) << "class pictures draw anew";
+  EXPECT_FALSE(torch::allclose(kept.latents({{7, 30, true, 0}}), expected, 1e-2, 1e-2))
+      << "class images are drawn anew";
 }
 
 TEST_F(LatentCacheTest, FlipsHalfOfTheSlots) {
@@ -107,11 +108,11 @@ TEST_F(LatentCacheTest, BucketsKeepShapesAndTellThem) {
   options_.crop.buckets = model::BucketRule{kSide, 4, 16, 4, true};
   const LatentCache kept = cache(true);
   // a: 19 x 8 becomes 12 x 4; b, 9 x 13, and c, 8 x 8, become squares.
-  EXPECT_EQ(kept.size_of(slots_[1]), (model::PictureSize{12, 4}));
-  EXPECT_EQ(kept.size_of(slots_[0]), (model::PictureSize{8, 8}));
-  EXPECT_EQ(kept.size_of(slots_[2]), (model::PictureSize{8, 8}));
-  const EpochPictures epoch = kept.photo_epoch({2, 1, 3});
-  EXPECT_EQ(epoch.pictures, (std::vector<std::int64_t>{0, 0, 1, 2, 2, 2}));
+  EXPECT_EQ(kept.size_of(slots_[1]), (model::ImageSize{12, 4}));
+  EXPECT_EQ(kept.size_of(slots_[0]), (model::ImageSize{8, 8}));
+  EXPECT_EQ(kept.size_of(slots_[2]), (model::ImageSize{8, 8}));
+  const EpochImages epoch = kept.photo_epoch({2, 1, 3});
+  EXPECT_EQ(epoch.images, (std::vector<std::int64_t>{0, 0, 1, 2, 2, 2}));
   EXPECT_EQ(epoch.buckets, (std::vector<std::int64_t>{0, 0, 1, 1, 1, 1}));
   LatentCache again = cache(true);
   EXPECT_EQ(again.latents({slots_[1]}).sizes(), (std::vector<std::int64_t>{1, 3, 2, 6}));
@@ -123,20 +124,20 @@ TEST_F(LatentCacheTest, BucketsKeepShapesAndTellThem) {
 TEST_F(LatentCacheTest, CropShowsWhatItIsToldTo) {
   files_[0].shown = model::ImageBox{14, 2, 4, 4};
   const torch::Tensor ids = cache(true).time_ids({{0, 0, false, 0}});
-  EXPECT_EQ(ids[0][3].item<float>(), 11.0f) << "as far to the right as the picture reaches";
+  EXPECT_EQ(ids[0][3].item<float>(), 11.0f) << "as far to the right as the image reaches";
 }
 
-TEST_F(LatentCacheTest, CacheKeepsMomentsAndNoPictures) {
-  EXPECT_EQ(cache(true).memory_bytes(), 4 * 2 * 3 * 4 * 4 * 4);  // 4 pictures, mean and deviation of 3x4x4 floats
+TEST_F(LatentCacheTest, CacheKeepsMomentsAndNoImages) {
+  EXPECT_EQ(cache(true).memory_bytes(), 4 * 2 * 3 * 4 * 4 * 4);  // 4 images, mean and deviation of 3x4x4 floats
   EXPECT_GT(cache(false).memory_bytes(), 4 * 8 * 8 * 3 - 1);
 }
 
-TEST(PictureTensor, GoesThereAndBack) {
-  const Image image = test_picture(5, 3);
-  const torch::Tensor tensor = picture_to_tensor(image);
+TEST(ImageTensor, GoesThereAndBack) {
+  const Image image = test_image(5, 3);
+  const torch::Tensor tensor = model::image_to_tensor(image);
   EXPECT_EQ(tensor.sizes(), (std::vector<std::int64_t>{3, 3, 5}));
   EXPECT_FLOAT_EQ(tensor[1][0][2].item<float>(), static_cast<float>(image.rgb[7]) / 127.5f - 1.0f);
-  EXPECT_EQ(tensor_to_picture(tensor.add(1).div(2)).rgb, image.rgb);
+  EXPECT_EQ(model::tensor_to_image(tensor.add(1).div(2)).rgb, image.rgb);
 }
 
 }  // namespace

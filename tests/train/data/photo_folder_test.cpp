@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "tests/train/data/picture_folder.h"
+#include "tests/train/data/image_folder.h"
 
 namespace sdtune::train {
 namespace {
 
-class PhotoFolderTest : public PictureFolder {};
+class PhotoFolderTest : public ImageFolder {};
 
 std::string names(const std::vector<Problem>& problems) {
   std::string text;
@@ -16,9 +16,9 @@ std::string names(const std::vector<Problem>& problems) {
 }
 
 TEST_F(PhotoFolderTest, SortsNaturallyAndReadsCaptions) {
-  picture("img10.png", 1);
-  picture("img9.png", 2);
-  picture("IMG2.jpg", 3);  // the ending does not matter
+  image("img10.png", 1);
+  image("img9.png", 2);
+  image("IMG2.jpg", 3);  // the ending does not matter
   write("img10.txt", "\xef\xbb\xbf  a photo of sks\r\nperson \n");
   const PhotoFolder found = scan_photos(folder_, "a photo", true);
   ASSERT_EQ(found.photos.size(), 3u);
@@ -33,17 +33,17 @@ TEST_F(PhotoFolderTest, SortsNaturallyAndReadsCaptions) {
 }
 
 TEST_F(PhotoFolderTest, ListsAllThatIsBadAndAllThatIsLeftOut) {
-  picture("a.png", 1);
-  picture("copy of a.png", 1);
+  image("a.png", 1);
+  image("copy of a.png", 1);
   write("b.jpg", "");
   write("c.heic", std::string("\0\0\0\x18"
                               "ftypheic",
                               12) +
                       std::string(16, '\0'));
-  write("d.png", model::encode_png(test_picture(5, 5)).substr(0, 60));
-  picture("e.png", 5);
+  write("d.png", model::encode_png(test_image(5, 5)).substr(0, 60));
+  image("e.png", 5);
   write("e.txt", " \n");
-  picture("f.png", 6);
+  image("f.png", 6);
   write("f.txt", "caf\xe9");
   write("orphan.txt", "a caption");
   write(".DS_Store", "x");

@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "tests/train/data/picture_folder.h"
+#include "tests/train/data/image_folder.h"
 #include "train/data/photo_folder.h"
 
 namespace sdtune::train {
@@ -15,22 +15,22 @@ namespace {
 constexpr std::int64_t kFactor = 2;
 
 // Stands for the VAE: the mean is the red channel at half size, without variance, so latents show the crop itself.
-model::Moments fake_encode(const torch::Tensor& images) {
+model::Moments encode_grey(const torch::Tensor& images) {
   const torch::Tensor mean = at::avg_pool2d(images.slice(1, 0, 1), kFactor);
   return {mean, torch::full_like(mean, -std::numeric_limits<float>::infinity())};
 }
 
-Image grey_picture(std::int64_t width, std::int64_t height, std::uint32_t seed) {
-  Image image = test_picture(width, height, seed);
+Image grey_image(std::int64_t width, std::int64_t height, std::uint32_t seed) {
+  Image image = test_image(width, height, seed);
   for (std::size_t i = 0; i < image.rgb.size(); i += 3) image.rgb[i + 1] = image.rgb[i + 2] = image.rgb[i];
   return image;
 }
 
-class PhotoMasksTest : public PictureFolder {
+class PhotoMasksTest : public ImageFolder {
  protected:
   // A photo whose mask is the photo itself, so that its latents are its mask.
   void write_own_mask(const std::string& name, std::int64_t width, std::int64_t height, std::uint32_t seed) {
-    const std::string png = model::encode_png(grey_picture(width, height, seed));
+    const std::string png = model::encode_png(grey_image(width, height, seed));
     write(name + ".png", png);
     write(name + ".mask.png", png);
   }
@@ -42,7 +42,7 @@ class PhotoMasksTest : public PictureFolder {
 TEST_F(PhotoMasksTest, FollowCropAndFlipOfTheirPhoto) {
   write_own_mask("a", 19, 8, 1);
   write_own_mask("b", 24, 16, 2);  // resized to 12 x 8
-  picture("c.png", 3, 8, 8);
+  image("c.png", 3, 8, 8);
   const std::vector<Photo> found = photos();
   ASSERT_EQ(found.size(), 3u);  // masks are no photos
   for (const bool random : {false, true}) {
@@ -52,8 +52,8 @@ TEST_F(PhotoMasksTest, FollowCropAndFlipOfTheirPhoto) {
     options.random_flip = true;
     options.filter = model::Filter::kBilinear;
     options.scaling_factor = 1;
-    LatentCache latents(options, fake_encode);
-    std::vector<PictureFile> files;
+    LatentCache latents(options, encode_grey);
+    std::vector<ImageFile> files;
     for (const Photo& photo : found) files.push_back({photo.path, {}});
     latents.load(files, {files.back()});
     const PhotoMasks masks(found, latents, kFactor);
@@ -66,23 +66,23 @@ TEST_F(PhotoMasksTest, FollowCropAndFlipOfTheirPhoto) {
     EXPECT_FALSE(torch::allclose(got.flip(3), expected, 1e-2, 1e-2)) << "not mirrored must show";
     EXPECT_TRUE(masks.of({{0, 0, false, 2}, {0, 0, true, 0}}).eq(1).all().item<bool>());
     EXPECT_EQ(masks.without(), std::vector<std::string>{"c.png"});
-    EXPECT_EQ(masks.file_hashes().size(), 2u);
+    EXPECT_EQ(mask_file_hashes(found).size(), 2u);
   }
 }
 
 TEST_F(PhotoMasksTest, FaultsAreNamed) {
-  picture("a.png", 1, 8, 8);
+  image("a.png", 1, 8, 8);
   std::vector<Problem> problems = mask_problems(photos());
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_EQ(problems[0].where, "masked_loss");
-  picture("a.mask.png", 2, 8, 6);
+  image("a.mask.png", 2, 8, 6);
   problems = mask_problems(photos());
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_NE(problems[0].line().find("a.mask.png"), std::string::npos);
   EXPECT_NE(problems[0].line().find("got 8 x 6 px; allowed: 8 x 8 px"), std::string::npos) << problems[0].line();
-  picture("a.mask.png", 2, 8, 8);
+  image("a.mask.png", 2, 8, 8);
   EXPECT_TRUE(mask_problems(photos()).empty());
-  write("a.mask.png", "no picture");
+  write("a.mask.png", "no image");
   EXPECT_EQ(mask_problems(photos()).size(), 1u);
 }
 

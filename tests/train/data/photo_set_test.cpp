@@ -1,15 +1,15 @@
 #include "train/data/photo_set.h"
 
-#include "tests/train/data/picture_folder.h"
+#include "tests/train/data/image_folder.h"
 
 namespace sdtune::train {
 namespace {
 
-class PhotoSetTest : public PictureFolder {
+class PhotoSetTest : public ImageFolder {
  protected:
-  std::filesystem::path picture_in(const std::string& folder, const std::string& name, std::uint32_t seed) {
+  std::filesystem::path image_in(const std::string& folder, const std::string& name, std::uint32_t seed) {
     std::filesystem::create_directories(folder_ / folder);
-    return picture(folder + "/" + name, seed);
+    return image(folder + "/" + name, seed);
   }
   ConceptOptions subject(const std::string& folder) const {
     ConceptOptions result;
@@ -22,11 +22,11 @@ class PhotoSetTest : public PictureFolder {
 };
 
 TEST_F(PhotoSetTest, KohyasFoldersHaveRepeatsAndPrompt) {
-  picture_in("me", "plain.png", 1);
-  picture_in("me/10_sks person", "a.png", 2);
-  picture_in("me/10_sks person", "b.png", 3);
+  image_in("me", "plain.png", 1);
+  image_in("me/10_sks person", "a.png", 2);
+  image_in("me/10_sks person", "b.png", 3);
   write("me/10_sks person/b.txt", "sks person laughs");
-  picture_in("me/2024_holidays", "c.png", 4);
+  image_in("me/2024_holidays", "c.png", 4);
   std::filesystem::create_directories(folder_ / "me/other");
   const PhotoFolder found = scan_photos({subject("me")}, options_);
   ASSERT_EQ(found.photos.size(), 3u);
@@ -41,8 +41,8 @@ TEST_F(PhotoSetTest, KohyasFoldersHaveRepeatsAndPrompt) {
 }
 
 TEST_F(PhotoSetTest, SubjectsHaveTheirOwnPromptAndRepeats) {
-  picture_in("a", "1.png", 1);
-  picture_in("b/3_ohwx dog", "1.png", 2);
+  image_in("a", "1.png", 1);
+  image_in("b/3_ohwx dog", "1.png", 2);
   std::vector<ConceptOptions> concepts = {subject("a"), subject("b")};
   concepts[1].repeats = 2;
   concepts[0].instance_prompt = "a drawing of [trigger]";
@@ -60,7 +60,7 @@ TEST_F(PhotoSetTest, SubjectsHaveTheirOwnPromptAndRepeats) {
 }
 
 TEST_F(PhotoSetTest, MetadataGivesCaptionsAndFaces) {
-  for (const char* name : {"a.png", "b.png", "c.png"}) picture_in("me", name, static_cast<std::uint32_t>(name[0]));
+  for (const char* name : {"a.png", "b.png", "c.png"}) image_in("me", name, static_cast<std::uint32_t>(name[0]));
   write("me/b.txt", "from the text file");
   write("me/metadata.jsonl",
         "{\"file_name\": \"a.png\", \"text\": \" [trigger]\\nlaughs \", \"face\": [1, 2, 3.5, 1], \"tags\": []}\n\n"
@@ -78,7 +78,7 @@ TEST_F(PhotoSetTest, MetadataGivesCaptionsAndFaces) {
 }
 
 TEST_F(PhotoSetTest, BadMetadataIsNamedByItsLine) {
-  picture_in("me", "a.png", 1);
+  image_in("me", "a.png", 1);
   write("me/metadata.jsonl",
         "{\"file_name\": \"a.png\"}\nno json\n{\"text\": \"x\"}\n{\"file_name\": \"b\", \"face\": [1, 2]}\n"
         "{\"file_name\": \"a.png\"}\n{\"file_name\": \"c\", \"text\": \" \"}\n");

@@ -62,7 +62,7 @@ std::vector<std::string> run_ranks(std::int64_t count, const DistOptions& option
   return errors;
 }
 
-TEST(ProcessGroup, OneRankNeedsNobody) {
+TEST(ProcessGroup, OneRankNeedsNoOther) {
   const auto group = connect_ranks(RankEnv{}, torch::kCPU, {}, "hash");
   EXPECT_EQ(group->world_size(), 1);
   torch::Tensor x = torch::ones({3});

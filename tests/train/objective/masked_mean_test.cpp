@@ -1,4 +1,4 @@
-#include "train/objective/masked_mean.h"
+#include "train/objective/loss_weighting.h"
 
 #include <gtest/gtest.h>
 

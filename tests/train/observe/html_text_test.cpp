@@ -22,8 +22,8 @@ TEST(Base64, IsTheStandards) {
   for (const auto& [bytes, text] : cases) EXPECT_EQ(base64(bytes), text);
 }
 
-TEST(HtmlPicture, IsNothingWithoutTheFile) {
-  EXPECT_EQ(html_picture("nowhere.png", "x"), "");
+TEST(HtmlImage, IsNothingWithoutTheFile) {
+  EXPECT_EQ(html_image("nowhere.png", "x"), "");
 }
 
 }  // namespace

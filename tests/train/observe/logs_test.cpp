@@ -69,7 +69,7 @@ TEST_F(Logs, FailureWarnsOnceAndDoesNotThrow) {
   EXPECT_EQ(warnings, 1);
 }
 
-TEST_F(Logs, PreviewWritesNoGridForOnePicture) {
+TEST_F(Logs, PreviewWritesNoGridForOneImage) {
   Preview preview(real_file_system(), {});
   preview.on_start(summary(0));
   preview.on_validation({5, {Image{2, 2, std::vector<std::uint8_t>(12, 7)}}, {"p"}, {3}});

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "model/base/share_folder.h"
+#include "model/files/install_paths.h"
 #include "train/optim/optimizer.h"
 #include "train/optim/state_size.h"
 #include "train/plan/run_plan.h"
@@ -61,9 +61,9 @@ TEST(OptimizerStateBytes, AreWhatEachOptimizerKeeps) {
 TEST(RunPlan, CountsEveryTrainedNumberOnce) {
   const RunPlan plan = plan_run(embedded(5));
   const MemoryPhase& training = phase_of(plan.on_cpu, "training");
-  EXPECT_EQ(bytes_of(training, "gradients"), 4 * plan.run.trained_parameters);
-  EXPECT_EQ(bytes_of(training, "states of adamw"), 8 * plan.run.trained_parameters);
-  EXPECT_EQ(bytes_of(training, "weights of unet"), 4 * plan.run.trained_parameters);  // the UNet alone is trained
+  EXPECT_EQ(bytes_of(training, "gradients"), 4 * plan.run.trainable_parameters);
+  EXPECT_EQ(bytes_of(training, "states of adamw"), 8 * plan.run.trainable_parameters);
+  EXPECT_EQ(bytes_of(training, "weights of unet"), 4 * plan.run.trainable_parameters);  // the UNet alone is trained
   EXPECT_EQ(plan.run.total_steps, 500);
   EXPECT_DOUBLE_EQ(plan.run.epochs(), 400);
 }
@@ -95,8 +95,8 @@ TEST(RunPlan, LowPrecisionHasMastersAndHalfTheWeights) {
   const RunPlan plan = plan_run(request);
   const MemoryPhase& training = phase_of(plan.on_gpu, "training");
   EXPECT_EQ(bytes_of(training, "weights of unet"), full / 2);
-  EXPECT_EQ(bytes_of(training, "float32 masters"), 4 * plan.run.trained_parameters);
-  EXPECT_EQ(bytes_of(training, "gradients"), 2 * plan.run.trained_parameters);
+  EXPECT_EQ(bytes_of(training, "float32 masters"), 4 * plan.run.trainable_parameters);
+  EXPECT_EQ(bytes_of(training, "gradients"), 2 * plan.run.trainable_parameters);
 }
 
 TEST(RunPlan, WorkOfAStepIsThatOfItsSamples) {

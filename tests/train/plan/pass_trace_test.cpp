@@ -34,7 +34,7 @@ TEST(PassTrace, CountsProductsAndConvolutionsOfBothDirections) {
   const torch::Tensor matrix = torch::ones({4, 6}), other = torch::ones({6, 7});
   const PassCost product = trace_pass([&](const MarkPiece&) { matrix.mm(other); });
   EXPECT_EQ(product.flops, 2.0 * 4 * 6 * 7);
-  const double once = 2.0 * (2 * 4 * 4) * (5 * 3 * 3 * 3);  // 2 pictures of 4 x 4 outputs
+  const double once = 2.0 * (2 * 4 * 4) * (5 * 3 * 3 * 3);  // 2 images of 4 x 4 outputs
   const PassCost convolution =
       trace_pass([&](const MarkPiece&) { torch::conv2d(x, weight, {}, /*stride=*/2, /*padding=*/1).sum().backward(); });
   EXPECT_EQ(convolution.flops, 3 * once);

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "model/base/error.h"
-#include "model/base/share_folder.h"
+#include "model/files/install_paths.h"
 #include "tests/support/scratch_folder.h"
 
 namespace sdtune::train {
@@ -40,13 +40,13 @@ RunPlan plan_of_20_gb() {
   plan.run.total_steps = 1000;
   plan.run.batch = 2;
   plan.run.epoch_photos = 20;
-  plan.work = {.step = 1e12, .class_pictures = 5e14, .encoding = 0, .total = 1.5e15};
+  plan.work = {.step = 1e12, .class_images = 5e14, .encoding = 0, .total = 1.5e15};
   plan.on_gpu.phases = {{"training", {{"gradients", 5'000'000'000}, {"states", 15'000'000'000}}}};
   plan.savings = {{"micro_batch: 1", 0, 15'000'000'000}, {"micro_batch: 1 and use_8bit_adam", 0, 7'000'000'000}};
   return plan;
 }
 
-TEST(Rental, ReckonsHoursAndPriceFromTheWork) {
+TEST(Rental, EstimatesHoursAndPriceFromTheWork) {
   const test::ScratchFolder scratch;
   const GpuTable table = read_gpu_table(table_of(scratch, kTwo));
   EXPECT_EQ(table.currency, "EUR");

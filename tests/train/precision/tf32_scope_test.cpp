@@ -6,7 +6,7 @@
 namespace sdtune::train {
 namespace {
 
-// allow_tf32 of a run: off unless asked for, and nobody else's afterwards.
+// allow_tf32 of a run: off unless asked for, and restored afterwards.
 TEST(Tf32Scope, SetsTheSwitchAndGivesItBack) {
   at::Context& context = at::globalContext();
   const bool before = context.allowTF32CuBLAS();

@@ -5,8 +5,10 @@
 
 #include "model/image/png_write.h"
 #include "model/pipeline/bundle.h"
+#include "tests/support/no_portrait_readers.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/tiny_bundle.h"
+#include "train/preflight/preflight.h"
 #include "train/run/build_run.h"
 #include "train/run/train_step.h"
 
@@ -54,7 +56,8 @@ class FittedRun : public testing::Test {
     config.data.images = (scratch_.path() / "photos").string();
     config.data.instance_prompt = "a";
     config.optim.learning_rate = 1e-3;
-    return build_run(config, std::make_unique<SingleProcess>(), torch::kCPU, "", {}, stop_);
+    const Preflight preflight = run_preflight(config, test::NoPortraitReaders(), PhotoUse::kTrain);
+    return build_run(config, std::make_unique<SingleProcess>(), torch::kCPU, preflight, {}, stop_);
   }
 
   // The loss of every step.

@@ -1,0 +1,39 @@
+// Asks long work to stop: set by a signal handler or another thread, read between steps.
+#pragma once
+
+#include <atomic>
+#include <csignal>
+
+#include "model/base/error.h"
+
+namespace sdtune {
+
+// 143 for SIGTERM, 130 for every other signal.
+inline ExitCode exit_code_of(int signal) {
+  return signal == SIGTERM ? ExitCode::kTerminated : ExitCode::kInterrupted;
+}
+
+class StopFlag {
+ public:
+  // `signal` is SIGINT or SIGTERM; the first request counts. Returns whether this was the first. Async-signal-safe.
+  bool request(int signal) {
+    int none = 0;
+    const bool is_first = signal_.compare_exchange_strong(none, signal);
+    requested_.store(true);
+    return is_first;
+  }
+  // The requested signal, 0 for none.
+  int signal() const { return signal_.load(std::memory_order_relaxed); }
+  // Whether there is a request, in the form in which image generation takes it.
+  const std::atomic<bool>& requested() const { return requested_; }
+  // 130 or 143 after a request, else `code`.
+  int exit_code_or(int code) const { return signal() == 0 ? code : static_cast<int>(exit_code_of(signal())); }
+
+ private:
+  static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+                "a signal handler may use only lock-free atomics");
+  std::atomic<int> signal_{0};
+  std::atomic<bool> requested_{false};
+};
+
+}  // namespace sdtune

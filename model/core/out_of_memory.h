@@ -1,0 +1,12 @@
+// Which of LibTorch's errors say that memory ran out.
+#pragma once
+
+#include <c10/util/Exception.h>
+
+namespace sdtune::model {
+
+// True for c10::OutOfMemoryError (a GPU), and for what a CPU or a driver reports as a plain c10::Error: LibTorch's CPU
+// allocator says "can't allocate memory" (posix_memalign, mmap) or "not enough memory", CUDA "out of memory".
+bool is_out_of_memory(const c10::Error& error);
+
+}  // namespace sdtune::model

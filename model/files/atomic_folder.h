@@ -1,0 +1,18 @@
+// A folder that is there whole or not at all.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+
+#include "model/files/file_system.h"
+
+namespace sdtune {
+
+// `write` fills the folder that it is given, hidden beside `folder`, and may check it; then that one takes the name. An
+// existing folder of that name is replaced; killed between the two renames of a replacement, the old one is still there
+// as ".NAME.old". Whatever `write` throws comes through, with what was written removed and an existing folder as it
+// was. Throws StorageError.
+void write_folder_atomically(FileSystem& files, const std::filesystem::path& folder,
+                             const std::function<void(const std::filesystem::path& partial)>& write);
+
+}  // namespace sdtune

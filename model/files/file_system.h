@@ -1,0 +1,51 @@
+// The one door through which durable bytes go to disk. Checkpoints, model files, manifests and caches are written
+// through it, so tests can stop it at any operation, fail it, or replay a power loss.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sdtune {
+
+// A file being written, in order. Every method throws StorageError naming the path and the system's reason.
+class OutputFile {
+ public:
+  virtual ~OutputFile() = default;  // closes without sync when close() was not called
+  virtual void write(std::span<const std::byte> bytes) = 0;
+  virtual void sync() = 0;  // fsync; after a failure the file must be discarded, never synced again
+  virtual void close() = 0;
+};
+
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+  virtual std::unique_ptr<OutputFile> create(const std::filesystem::path& path) = 0;  // truncates
+  virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
+  virtual void sync_directory(const std::filesystem::path& path) = 0;
+  virtual void create_directories(const std::filesystem::path& path) = 0;
+  virtual void unlink(const std::filesystem::path& path) = 0;       // a file
+  virtual void remove_tree(const std::filesystem::path& path) = 0;  // a folder and all in it, by unlink
+};
+
+// The operating system's.
+FileSystem& real_file_system();
+
+// The name that a file has until it is whole: hidden, beside it.
+std::filesystem::path partial_name(const std::filesystem::path& path);
+
+// Writes a whole file so that after a crash either the old or the new content is there: temporary name beside it,
+// fsync, rename, fsync of the folder.
+void write_file_atomically(FileSystem& files, const std::filesystem::path& path, std::string_view content);
+
+// Whether there is a regular file; false too where that cannot be known.
+bool is_file(const std::filesystem::path& path);
+
+// The whole file. Throws `DataError` naming the path when it cannot be read or is larger than max_bytes.
+std::string read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t{1} << 30);
+
+}  // namespace sdtune

@@ -1,0 +1,32 @@
+// Image metadata in the form of AUTOMATIC1111's web interface, which many programs read and write.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/base/error.h"
+#include "model/generate/generate_options.h"
+#include "model/generate/generation_metadata.h"
+#include "model/options/settings.h"
+#include "model/pipeline/text_to_image.h"
+
+namespace sdtune::model {
+
+// What of the sampling the options leave to the model.
+struct ModelSampling {
+  PixelSize first_pass;         // the size before a second pass
+  std::string scheduler_class;  // diffusers'
+};
+
+// The text chunk `parameters`: the prompt, "Negative prompt: ..." where there is one, and "Steps: 30, Sampler: ...,
+// ..." on the last line. `options` with the image's own prompt and seed, as ImageGenerator::resolved returns them.
+std::string a1111_parameters(const GenerateOptions& options, const ImageSources& sources,
+                             const ModelSampling& sampling);
+
+// Sets what such a text of any program says and that is not among `given`; the warnings name what is not taken over:
+// the model, LoRAs, and every setting that has no counterpart. Throws ConfigError naming `where` for a text without
+// "Steps: ".
+AppliedMetadata apply_a1111_parameters(const std::string& text, const std::string& where, const Origins& given,
+                                       GenerateOptions& options);
+
+}  // namespace sdtune::model

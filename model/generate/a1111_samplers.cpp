@@ -1,0 +1,79 @@
+#include "model/generate/a1111_samplers.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "model/generate/sampler_names.h"
+
+namespace sdtune::model {
+namespace {
+
+struct SolverName {
+  const char* name;        // ours
+  const char* a1111;       // theirs
+  const char* class_name;  // diffusers', where the solver is its usual one
+};
+constexpr SolverName kSolvers[] = {
+    {"ddim", "DDIM", "DDIMScheduler"},
+    {"ddpm", "DDPM", "DDPMScheduler"},
+    {"pndm", "PLMS", "PNDMScheduler"},
+    {"euler", "Euler", "EulerDiscreteScheduler"},
+    {"euler_a", "Euler a", "EulerAncestralDiscreteScheduler"},
+    {"heun", "Heun", "HeunDiscreteScheduler"},
+    {"lms", "LMS", "LMSDiscreteScheduler"},
+    {"dpm++2m", "DPM++ 2M", "DPMSolverMultistepScheduler"},
+    {"dpm++2m_sde", "DPM++ 2M SDE", ""},
+    {"dpm++sde", "DPM++ SDE", "DPMSolverSDEScheduler"},
+    {"unipc", "UniPC", "UniPCMultistepScheduler"},
+    {"lcm", "LCM", "LCMScheduler"},
+};
+
+struct ScheduleName {
+  const char* suffix;
+  const char* a1111;
+};
+constexpr ScheduleName kSchedules[] = {
+    {"_karras", "Karras"},
+    {"_exponential", "Exponential"},
+    {"_trailing", "SGM Uniform"},
+    {"_ays", "Align Your Steps"},
+};
+
+}  // namespace
+
+std::string a1111_sampler_text(const std::string& sampler) {
+  for (const SolverName& solver : kSolvers) {
+    if (sampler == solver.name) return solver.a1111;
+    for (const ScheduleName& schedule : kSchedules) {
+      if (sampler == std::string(solver.name) + schedule.suffix) {
+        return std::string(solver.a1111) + ", Schedule type: " + schedule.a1111;
+      }
+    }
+  }
+  return sampler;
+}
+
+std::string a1111_sampler_of_class(const std::string& class_name) {
+  for (const SolverName& solver : kSolvers) {
+    if (class_name == solver.class_name) return solver.a1111;
+  }
+  return class_name;
+}
+
+std::optional<std::string> sampler_of_a1111(const std::string& sampler, const std::string& schedule) {
+  const bool none = schedule.empty() || schedule == "Automatic";
+  for (const SolverName& solver : kSolvers) {
+    std::string name;
+    if (sampler == solver.a1111 && none) name = solver.name;
+    for (const ScheduleName& curve : kSchedules) {
+      const bool behind = none && sampler == std::string(solver.a1111) + " " + curve.a1111;
+      if (behind || (sampler == solver.a1111 && schedule == curve.a1111))
+        name = std::string(solver.name) + curve.suffix;
+    }
+    const std::vector<std::string> known = sampler_names();
+    if (!name.empty() && std::find(known.begin(), known.end(), name) != known.end()) return name;
+  }
+  return std::nullopt;
+}
+
+}  // namespace sdtune::model

@@ -1,0 +1,19 @@
+// The sampler names of AUTOMATIC1111's web interface, which image metadata are written with.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace sdtune::model {
+
+// "dpm++2m_karras" -> "DPM++ 2M, Schedule type: Karras". Call contract: one of sampler_names().
+std::string a1111_sampler_text(const std::string& sampler);
+
+// Diffusers' scheduler class in these words, "PNDMScheduler" -> "PLMS"; itself where they have none.
+std::string a1111_sampler_of_class(const std::string& class_name);
+
+// "DPM++ 2M" with schedule type "Karras" (which old texts write behind the sampler) -> "dpm++2m_karras"; nothing for
+// what has no name here. `schedule` may be empty or "Automatic".
+std::optional<std::string> sampler_of_a1111(const std::string& sampler, const std::string& schedule);
+
+}  // namespace sdtune::model

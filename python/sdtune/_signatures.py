@@ -1,0 +1,62 @@
+"""Signatures of the calls whose keywords are declared in C++: help() and inspect.signature show names, types and defaults.
+
+`_native` takes the keywords as they come and refuses an unknown one by naming the nearest; what it lists of them
+(`options()`) becomes the signature here, so that there is no second declaration.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from . import _native
+
+TYPES = {"string": "str", "list of strings": "Sequence[str]"}
+TEXT_OPTIONS = ("negative_prompt", "prompt_syntax", "clip_skip")
+
+
+def keyword(option: dict[str, Any]) -> inspect.Parameter:
+    """A keyword-only parameter from what an options() says of it."""
+    annotation = TYPES.get(option["type"], option["type"]) + (" | None" if option["optional"] else "")
+    return inspect.Parameter(option["name"], inspect.Parameter.KEYWORD_ONLY, default=option["default"],
+                             annotation=annotation)
+
+
+def positional(name: str, annotation: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    """A parameter without a default, by place or by name."""
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation)
+
+
+def signed(function: Callable[..., Any], name: str, parameters: Iterable[inspect.Parameter],
+           result: str) -> Callable[..., Any]:
+    """A Python function that passes all it is given to `function`, under this signature."""
+    def call(*given: Any, **keywords: Any) -> Any:
+        return function(*given, **keywords)
+
+    call.__name__ = name.rpartition(".")[2]
+    call.__qualname__ = name
+    call.__module__ = "sdtune"
+    call.__doc__ = (function.__doc__ or "").partition("\n\n")[2]  # behind the signature that pybind11 writes
+    call.__signature__ = inspect.Signature(list(parameters), return_annotation=result)  # type: ignore[attr-defined]
+    return call
+
+
+def add_signatures() -> None:
+    """Gives the functions and classes of _native their signatures."""
+    pipeline, config = _native.StableDiffusionPipeline, _native.TrainConfig
+    prompt, *options = pipeline.options()
+    self_and_prompt = [positional("self"), positional("prompt", prompt["type"])]
+    pipeline.__call__ = signed(pipeline.__call__, "StableDiffusionPipeline.__call__",
+                               self_and_prompt + [keyword(option) for option in options], "PipelineOutput")
+    texts = [keyword(option) for option in options if option["name"] in TEXT_OPTIONS]
+    pipeline.encode_prompt = signed(pipeline.encode_prompt, "StableDiffusionPipeline.encode_prompt",
+                                    self_and_prompt + texts, "tuple[Floats, ...]")
+    fields = [keyword(option) for option in config.options()]
+    config.__signature__ = inspect.Signature(fields)
+    config.from_yaml = staticmethod(signed(config.from_yaml, "TrainConfig.from_yaml",
+                                           [positional("path", "PathText"), *fields], "TrainConfig"))
+    on_step, *callbacks = [keyword(option) for option in _native._train_callbacks()]
+    on_step = on_step.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    _native.train = signed(_native.train, "train", [positional("config", "TrainConfig"), on_step, *callbacks],
+                           "TrainResult")

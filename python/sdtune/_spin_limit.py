@@ -1,0 +1,36 @@
+"""Bounds how long libgomp's waiting threads spin: imported before `_native`, which loads LibTorch and libgomp with it.
+
+libgomp spins for milliseconds before a waiting thread sleeps, so that two processes that share cores slow each other out of
+proportion. It reads its bound, GOMP_SPINCOUNT, once, while it is loaded. The program `sdtune` does the same
+(app/spin_limit.cpp).
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+SPIN_COUNT = "3000"
+MAPS = Path("/proc/self/maps")
+
+
+def libgomp_is_loaded() -> bool:
+    """Whether this process has mapped libgomp already; False where the system does not tell."""
+    try:
+        return "libgomp" in MAPS.read_text()
+    except OSError:
+        return False
+
+
+def bound_spin() -> None:
+    """Sets GOMP_SPINCOUNT in the environment. A value of the user's, or OMP_WAIT_POLICY, wins; where another library has
+    loaded libgomp already the bound would come too late, and a warning says what to set."""
+    if "GOMP_SPINCOUNT" in os.environ or "OMP_WAIT_POLICY" in os.environ:
+        return
+    if not libgomp_is_loaded():
+        os.environ["GOMP_SPINCOUNT"] = SPIN_COUNT
+    elif os.environ.get("OMP_NUM_THREADS") != "1":  # a thread alone never waits for another
+        warnings.warn("libgomp was loaded before sdtune, so its threads spin while they wait and slow down other programs on "
+                      f"the same cores: set GOMP_SPINCOUNT={SPIN_COUNT} before Python starts, or import sdtune first",
+                      RuntimeWarning, stacklevel=3)

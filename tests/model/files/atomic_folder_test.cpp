@@ -1,0 +1,58 @@
+#include "model/files/atomic_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "model/base/error.h"
+
+namespace sdtune {
+namespace {
+
+namespace fs = std::filesystem;
+
+class WholeFolder : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(scratch_); }
+  void TearDown() override { fs::remove_all(scratch_); }
+  void write(const std::string& content, bool fails = false) const {
+    write_folder_atomically(real_file_system(), scratch_ / "folder", [&](const fs::path& partial) {
+      write_file_atomically(real_file_system(), partial / "file", content);
+      if (fails) throw WeightError("file", "is not as it should be");
+    });
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const fs::directory_entry& entry : fs::directory_iterator(scratch_)) {
+      found.push_back(entry.path().filename().string());
+    }
+    return found;
+  }
+
+  fs::path scratch_ = fs::path(testing::TempDir()) / "whole_folder";
+};
+
+TEST_F(WholeFolder, ReplacesWhatWasThere) {
+  write("old");
+  write("new");
+  EXPECT_EQ(read_file(scratch_ / "folder" / "file"), "new");
+  EXPECT_EQ(names(), std::vector<std::string>{"folder"});
+}
+
+TEST_F(WholeFolder, StaysAsItWasWhenTheWriterIsNotContent) {
+  EXPECT_THROW(write("new", true), WeightError);
+  EXPECT_TRUE(names().empty());
+  write("old");
+  EXPECT_THROW(write("new", true), WeightError);
+  EXPECT_EQ(read_file(scratch_ / "folder" / "file"), "old");
+  EXPECT_EQ(names(), std::vector<std::string>{"folder"});
+}
+
+TEST_F(WholeFolder, ForgetsAWritingThatWasKilled) {
+  fs::create_directories(scratch_ / ".folder.partial" / "stale");
+  write("new");
+  EXPECT_FALSE(fs::exists(scratch_ / "folder" / "stale"));
+}
+
+}  // namespace
+}  // namespace sdtune

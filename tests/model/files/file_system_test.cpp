@@ -1,0 +1,132 @@
+#include "model/files/file_system.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "model/base/error.h"
+#include "model/files/mapped_file.h"
+#include "tests/support/faulty_file_system.h"
+#include "tests/support/scratch_folder.h"
+
+namespace sdtune {
+namespace {
+
+using test::Fault;
+using test::FaultyFileSystem;
+using test::ScratchFolder;
+using test::SimulatedKill;
+using ::testing::HasSubstr;
+
+TEST(FileSystem, WritesReplacesAndRemoves) {
+  const ScratchFolder scratch;
+  FileSystem& files = real_file_system();
+  const auto path = scratch.path() / "a" / "b.txt";
+  files.create_directories(path.parent_path());
+  write_file_atomically(files, path, "one");
+  write_file_atomically(files, path, std::string("t\0o", 3));
+  EXPECT_EQ(read_file(path), std::string("t\0o", 3));
+  files.rename(path, scratch.path() / "c");
+  files.unlink(scratch.path() / "c");
+  files.remove_tree(scratch.path() / "a");
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path()));
+}
+
+TEST(FileSystem, ReportsThePathAndTheReason) {
+  const ScratchFolder scratch;
+  const auto absent = scratch.path() / "absent" / "x";
+  try {
+    real_file_system().create(absent);
+    FAIL();
+  } catch (const StorageError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kStorage);
+    EXPECT_THAT(error.what(), HasSubstr(absent.string()));
+    EXPECT_THAT(error.what(), HasSubstr("No such file"));
+  }
+  EXPECT_THROW(real_file_system().rename(absent, scratch.path() / "y"), StorageError);
+  EXPECT_THROW(real_file_system().unlink(absent), StorageError);
+  EXPECT_THROW(real_file_system().sync_directory(absent), StorageError);
+  EXPECT_THROW(real_file_system().create_directories(scratch.write("file", "") / "below"), StorageError);
+}
+
+TEST(FileSystem, SaysWhatToDoWhenTheDiskIsFull) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this machine has no /dev/full";
+  const auto file = real_file_system().create("/dev/full");
+  const std::string bytes(10, 'x');
+  try {
+    file->write(std::as_bytes(std::span(bytes)));
+    FAIL();
+  } catch (const StorageError& error) {
+    EXPECT_THAT(error.problems().front().hint, HasSubstr("space"));
+  }
+}
+
+// At every operation, whatever goes wrong there: afterwards the file is whole, the old one or the new one.
+TEST(FileSystem, AtomicWriteIsOldOrNewAtEveryFault) {
+  FaultyFileSystem counter;
+  const ScratchFolder first;
+  write_file_atomically(counter, first.path() / "f", "new");
+  ASSERT_GE(counter.operations(), 6u);
+  for (const Fault fault :
+       {Fault::kFailOnce, Fault::kFailOnward, Fault::kKillBefore, Fault::kKillInside, Fault::kKillAfter}) {
+    for (std::size_t at = 0; at < counter.operations(); ++at) {
+      const ScratchFolder scratch;
+      const auto path = scratch.write("f", "old");
+      FaultyFileSystem files(fault, at);
+      bool killed = false;
+      try {
+        write_file_atomically(files, path, "new");
+      } catch (const StorageError&) {
+      } catch (const SimulatedKill&) {
+        killed = true;
+      }
+      EXPECT_EQ(killed, fault != Fault::kFailOnce && fault != Fault::kFailOnward);
+      EXPECT_THAT(read_file(path), ::testing::AnyOf("old", "new")) << at;
+    }
+  }
+}
+
+// The mutant that the test above must see: written in place.
+TEST(FileSystem, AWriteInPlaceWouldBeSeenToTear) {
+  const ScratchFolder scratch;
+  const auto path = scratch.write("f", "old");
+  FaultyFileSystem files(Fault::kKillInside, 1);
+  const std::string content = "new";
+  EXPECT_THROW(
+      {
+        const auto file = files.create(path);
+        file->write(std::as_bytes(std::span(content)));
+      },
+      SimulatedKill);
+  EXPECT_EQ(read_file(path), "n");
+}
+
+TEST(FileSystem, ReadsOnlyFilesAndNotTooMuch) {
+  const ScratchFolder scratch;
+  const auto file = scratch.write("f", "12345");
+  EXPECT_EQ(read_file(file, 5), "12345");
+  EXPECT_THROW(read_file(file, 4), DataError);
+  EXPECT_THROW(read_file(scratch.path()), DataError);
+  EXPECT_THROW(read_file(scratch.path() / "absent"), DataError);
+  const auto fifo = scratch.path() / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_THROW(read_file(fifo), DataError);
+}
+
+TEST(MappedFile, MapsFilesAndNothingElse) {
+  const ScratchFolder scratch;
+  const MappedFile mapped(scratch.write("f", "bytes"));
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()), "bytes");
+  EXPECT_TRUE(MappedFile(scratch.write("empty", "")).bytes().empty());
+  const auto fifo = scratch.path() / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_THROW(MappedFile{fifo}, WeightError);
+  EXPECT_THROW(MappedFile{scratch.path()}, WeightError);
+  EXPECT_THROW(MappedFile{"/dev/zero"}, WeightError);
+  EXPECT_THROW(MappedFile{scratch.path() / "absent"}, WeightError);
+  std::filesystem::create_symlink("loop", scratch.path() / "loop");
+  EXPECT_THROW(MappedFile{scratch.path() / "loop"}, WeightError);
+}
+
+}  // namespace
+}  // namespace sdtune

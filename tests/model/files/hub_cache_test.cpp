@@ -1,0 +1,126 @@
+#include "model/files/hub_cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <optional>
+
+#include "model/base/error.h"
+#include "tests/support/scratch_folder.h"
+
+namespace sdtune {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// Sets environment variables for one test and puts them back.
+class Environment {
+ public:
+  void set(const char* name, const std::string& value) {
+    const char* old = std::getenv(name);
+    saved_.emplace_back(name, old == nullptr ? std::nullopt : std::optional<std::string>(old));
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~Environment() {
+    for (auto item = saved_.rbegin(); item != saved_.rend(); ++item) {
+      if (item->second) {
+        ::setenv(item->first, item->second->c_str(), 1);
+      } else {
+        ::unsetenv(item->first);
+      }
+    }
+  }
+
+ private:
+  std::vector<std::pair<const char*, std::optional<std::string>>> saved_;
+};
+
+class HubCache : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    environment_.set("HF_HUB_CACHE", (scratch_.path() / "hub").string());
+    scratch_.write("hub/models--org--name/refs/main", "abc\n");
+    scratch_.write("hub/models--org--name/blobs/1", "{}");
+    scratch_.write("hub/models--org--name/snapshots/old/model_index.json", "{}");
+    fs::create_directories(snapshot());
+    fs::create_symlink("../../blobs/1", snapshot() / "model_index.json");
+  }
+  fs::path snapshot() const { return scratch_.path() / "hub/models--org--name/snapshots/abc"; }
+  std::string refusal(const std::string& name) const {
+    try {
+      find_model_folder(name);
+    } catch (const WeightError& error) {
+      return error.what();
+    }
+    return "was found";
+  }
+
+  test::ScratchFolder scratch_;
+  Environment environment_;
+};
+
+TEST_F(HubCache, FindsTheSnapshotThatRefsMainNames) {
+  EXPECT_EQ(find_model_folder("org/name"), snapshot());
+}
+
+TEST_F(HubCache, TakesAnotherSnapshotWhenMainIsGone) {
+  fs::remove_all(snapshot());
+  EXPECT_EQ(find_model_folder("org/name").filename(), "old");
+}
+
+TEST_F(HubCache, FoldersWinOverIds) {
+  EXPECT_EQ(find_model_folder(scratch_.path().string()), scratch_.path());
+}
+
+TEST_F(HubCache, PrintsTheCommandThatFetchesWhatIsAbsent) {
+  EXPECT_THAT(refusal("org/absent"), HasSubstr("hf download org/absent"));
+  EXPECT_THAT(refusal("no such folder"), HasSubstr("no such folder"));
+  EXPECT_THAT(refusal("../../absent"), HasSubstr("no such folder"));
+  EXPECT_THAT(refusal("/absent/folder"), HasSubstr("no such folder"));
+  EXPECT_THAT(refusal(scratch_.write("file.ckpt", "x").string()), HasSubstr("is a file"));
+}
+
+TEST_F(HubCache, RefusesLinksThatLeaveTheCache) {
+  fs::create_symlink("/etc/hostname", snapshot() / "config.json");
+  EXPECT_THAT(refusal("org/name"), HasSubstr("leaves the Hugging Face cache"));
+}
+
+TEST_F(HubCache, RefusesLinksToNothingAndLoops) {
+  fs::create_symlink("../../blobs/absent", snapshot() / "a");
+  EXPECT_THAT(refusal("org/name"), HasSubstr("not there"));
+  fs::remove(snapshot() / "a");
+  fs::create_symlink("b", snapshot() / "b");
+  EXPECT_THAT(refusal("org/name"), HasSubstr("not there"));
+}
+
+TEST_F(HubCache, IgnoresARefThatPointsElsewhere) {
+  scratch_.write("hub/models--org--name/refs/main", "../../../../etc");
+  EXPECT_EQ(find_model_folder("org/name").parent_path().filename(), "snapshots");
+}
+
+TEST_F(HubCache, KnowsTheBundledBaseByItsName) {
+  Environment environment;
+  environment.set("SDTUNE_SHARE", scratch_.path().string());
+  EXPECT_THAT(refusal("portrait-64"), HasSubstr("portrait-64: the bundled base is not in this installation"));
+  EXPECT_THAT(refusal("portrait-64"), HasSubstr("docs/weights.md"));
+  scratch_.write("models/portrait-64/model_index.json", "{}");
+  EXPECT_EQ(find_model_folder("portrait-64"), scratch_.path() / "models" / "portrait-64");
+}
+
+TEST_F(HubCache, FollowsTheVariablesOfHuggingFace) {
+  Environment environment;
+  environment.set("HF_HUB_CACHE", "");
+  environment.set("HF_HOME", "/home/hf");
+  EXPECT_EQ(hub_cache_folder(), "/home/hf/hub");
+  environment.set("HF_HOME", "");
+  environment.set("XDG_CACHE_HOME", "/x");
+  EXPECT_EQ(hub_cache_folder(), "/x/huggingface/hub");
+  environment.set("XDG_CACHE_HOME", "");
+  environment.set("HOME", "/home/me");
+  EXPECT_EQ(hub_cache_folder(), "/home/me/.cache/huggingface/hub");
+}
+
+}  // namespace
+}  // namespace sdtune

@@ -1,0 +1,64 @@
+#include "model/generate/generation_metadata.h"
+
+#include <gtest/gtest.h>
+
+#include "model/generate/a1111_parameters.h"
+
+namespace sdtune::model {
+namespace {
+
+// As the program of commit 68da9cb wrote it.
+constexpr const char* kOldMetadata = R"({"version": "0.1.0",
+    "model": {"path": "runs/me", "name": "me", "fingerprint": "abc"},
+    "options": {"prompt": "a cat", "negative_prompt": null, "prompt_syntax": "weighted", "clip_skip": 0, "steps": 12,
+      "guidance_scale": 7.5, "guidance_rescale": 0.0, "eta": 0.0, "seed": 6, "sampler": "euler", "width": null,
+      "height": 64, "init_image": "", "strength": 0.8, "hires_scale": 1.0, "hires_steps": null, "hires_strength": 0.7,
+      "ai_mark": true, "vae": "", "embedding": [], "lora": [], "vae_tiling": false, "vae_slicing": true,
+      "device": "cpu", "dtype": "float32"},
+    "files": {}, "batch": {"first_seed": 5, "count": 3}})";
+
+TEST(GenerationMetadata, OpensWhatEarlierVersionsWrote) {
+  GenerateOptions options;
+  options.seed = 99;
+  const AppliedMetadata applied = apply_metadata(parse_json(kOldMetadata, "old"), "old", {}, options);
+  EXPECT_TRUE(applied.warnings.empty());
+  EXPECT_EQ(applied.model, "runs/me");
+  EXPECT_EQ(applied.batch.first_seed, 5);
+  EXPECT_EQ(applied.batch.count, 3);
+  EXPECT_EQ(options.prompt, "a cat");
+  EXPECT_EQ(options.steps, 12);
+  EXPECT_EQ(options.guidance_scale, 7.5);
+  EXPECT_EQ(options.height, 64);
+  EXPECT_FALSE(options.width);
+  EXPECT_EQ(options.seed, 6);
+}
+
+TEST(GenerationMetadata, ComesBackAsItWasWritten) {
+  GenerateOptions options;
+  options.prompt = "a dog";
+  options.guidance_scale = 5.0;
+  options.num_images = 4;
+  const Json metadata = generation_metadata(options, {"", "portrait-64", "abc", {}}, {0, 1});
+  EXPECT_FALSE(metadata["options"].contains("num_images"));
+  GenerateOptions read;
+  apply_metadata(metadata, "new", {}, read);
+  EXPECT_EQ(read.prompt, "a dog");
+  EXPECT_EQ(read.guidance_scale, 5.0);
+  EXPECT_EQ(read.num_images, 1);
+}
+
+TEST(A1111Parameters, AreWrittenAsTheWebInterfaceReadsThem) {
+  GenerateOptions options;
+  options.prompt = "a cat";
+  options.guidance_scale = 7.5;
+  options.loras = {{"loras/me.safetensors", 0.7}};
+  const ImageSources sources{"", "sd15", "0123456789abcdef", {{"loras/me.safetensors:0.7", "fedcba9876543210"}}};
+  const std::string text = a1111_parameters(options, sources, {{64, 48}, "PNDMScheduler"});
+  EXPECT_TRUE(
+      text.starts_with("a cat <lora:me:0.7>\nSteps: 30, Sampler: PLMS, CFG scale: 7.5, Seed: 0, Size: 48x64, "
+                       "Model hash: 0123456789, Model: sd15, Lora hashes: \"me: fedcba987654\", Version: "))
+      << text;
+}
+
+}  // namespace
+}  // namespace sdtune::model

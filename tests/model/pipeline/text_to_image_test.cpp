@@ -1,0 +1,59 @@
+#include "model/pipeline/text_to_image.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/support/tiny_bundle.h"
+
+namespace sdtune::model {
+namespace {
+
+// A callback that counts how often it is copied: one that holds a Python object must not be without its lock.
+struct CountedCallback {
+  std::shared_ptr<int> copies = std::make_shared<int>(0);
+  std::shared_ptr<int> calls = std::make_shared<int>(0);
+
+  CountedCallback() = default;
+  CountedCallback(const CountedCallback& other) : copies(other.copies), calls(other.calls) { ++*copies; }
+  CountedCallback(CountedCallback&&) = default;
+  void operator()(const SampleProgress&) const { ++*calls; }
+};
+
+SampleRequest second_pass_request() {
+  SampleRequest request;
+  request.prompts = {"a b"};
+  request.steps = 2;
+  request.hires = {2.0, 0, 1.0};
+  return request;
+}
+
+TEST(TextToImage, ASecondPassDoesNotCopyTheCallback) {
+  const test::ScratchFolder scratch;
+  ModelBundle bundle = test::make_tiny_bundle(scratch, false);
+  const CountedCallback counted;
+  const SampleCallbacks callbacks{counted};
+  const int before = *counted.copies;
+  const std::unique_ptr<Scheduler> scheduler = make_sampler(bundle);
+  ASSERT_TRUE(generate_latents(bundle, *scheduler, second_pass_request(), callbacks).defined());
+  EXPECT_GE(*counted.calls, 4);
+  EXPECT_EQ(*counted.copies, before);
+}
+
+TEST(TextToImage, SizesAreThoseOfTheLatents) {
+  const test::ScratchFolder scratch;
+  ModelBundle bundle = test::make_tiny_bundle(scratch, false);
+  SampleRequest request = second_pass_request();
+  request.hires.scale = 1.3;
+  request.width = 3 * bundle.vae_factor();
+  const PixelSize first = first_pass_size(bundle, request), result = output_size(bundle, request);
+  EXPECT_EQ(first.height, bundle.resolution());
+  EXPECT_EQ(first.width, request.width);
+  const std::unique_ptr<Scheduler> scheduler = make_sampler(bundle);
+  const torch::Tensor latents = generate_latents(bundle, *scheduler, request);
+  EXPECT_EQ(latents.size(2) * bundle.vae_factor(), result.height);
+  EXPECT_EQ(latents.size(3) * bundle.vae_factor(), result.width);
+}
+
+}  // namespace
+}  // namespace sdtune::model

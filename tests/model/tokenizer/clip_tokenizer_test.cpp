@@ -1,0 +1,134 @@
+// The tokenizer on a vocabulary small enough to follow by hand; tests/python/test_tokenizer.py has the real one.
+#include "model/tokenizer/clip_tokenizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "model/base/error.h"
+#include "model/files/file_system.h"
+
+namespace sdtune {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Ids: a 0, b 1, c 2, a</w> 3, b</w> 4, c</w> 5, ab 6, abc</w> 7, bc</w> 8, start 9, end 10.
+constexpr const char* kVocabulary =
+    R"({"a":0,"b":1,"c":2,"a</w>":3,"b</w>":4,"c</w>":5,"ab":6,"abc</w>":7,"bc</w>":8,"<|startoftext|>":9,"<|endoftext|>":10})";
+constexpr const char* kMerges = "#version: 0.2\na b\nb c</w>\nab c</w>\n";
+
+class ClipTokenizerFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) /
+              ("clip_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    write("vocab.json", kVocabulary);
+    write("merges.txt", kMerges);
+    write("tokenizer_config.json", R"({"model_max_length": 6})");
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+  ClipTokenizer load() const { return ClipTokenizer::from_folder(folder_); }
+  std::string error() const {
+    try {
+      load();
+    } catch (const WeightError& error) {
+      return error.problems().front().line();
+    }
+    return "";
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(ClipTokenizerFiles, MergesByRank) {
+  const ClipTokenizer tokenizer = load();
+  EXPECT_THAT(tokenizer.encode("abc"), ElementsAre(7));          // a b first, though b c is there too
+  EXPECT_THAT(tokenizer.encode("bc ab"), ElementsAre(8, 0, 4));  // no merge makes ab</w>
+  EXPECT_THAT(tokenizer.encode("aabc"), ElementsAre(0, 7));
+  EXPECT_THAT(tokenizer.encode(""), IsEmpty());
+}
+
+TEST_F(ClipTokenizerFiles, UnknownBytesAreTheUnknownToken) {
+  EXPECT_THAT(load().encode("x\u00e9"), ElementsAre(10, 10, 10));
+}
+
+TEST_F(ClipTokenizerFiles, FramesPadsAndCounts) {
+  const ClipTokenizer tokenizer = load();
+  const Tokens brief = tokenizer("a b");
+  EXPECT_THAT(brief.ids, ElementsAre(9, 3, 4, 10, 10, 10));
+  EXPECT_EQ(brief.truncated, 0);
+  const Tokens cut = tokenizer("a b c a b c");
+  EXPECT_THAT(cut.ids, ElementsAre(9, 3, 4, 5, 3, 10));
+  EXPECT_EQ(cut.truncated, 2);
+}
+
+TEST_F(ClipTokenizerFiles, SpecialTokensInTheTextAreOneId) {
+  EXPECT_THAT(load().encode("a<|endoftext|>b"), ElementsAre(3, 10, 4));
+}
+
+TEST_F(ClipTokenizerFiles, PadTokenOfTheVocabularyIsFoundInTheText) {
+  write("tokenizer_config.json", R"({"model_max_length": 6, "pad_token": "c"})");
+  const ClipTokenizer tokenizer = load();
+  EXPECT_EQ(tokenizer.pad_token_id(), 2);
+  EXPECT_THAT(tokenizer("abc").ids, ElementsAre(9, 0, 4, 2, 10, 2));
+}
+
+TEST_F(ClipTokenizerFiles, AddedWordsExtendTheVocabulary) {
+  write("added_tokens.json", R"({"<cab>": 11})");
+  const ClipTokenizer tokenizer = load();
+  EXPECT_EQ(tokenizer.vocab_size(), 12);
+  EXPECT_THAT(tokenizer.encode("a <CAB>b"), ElementsAre(3, 11, 4));
+  write("added_tokens.json", R"({"<cab>": 15})");
+  EXPECT_THAT(error(), HasSubstr("do not belong together"));
+}
+
+TEST_F(ClipTokenizerFiles, ReadsASingleFileFirst) {
+  write("tokenizer.json", std::string(R"({"model": {"type": "BPE", "end_of_word_suffix": "</w>", "vocab": )") +
+                              kVocabulary + R"(, "merges": ["a b", ["ab", "c</w>"]]}, "added_tokens": []})");
+  write("vocab.json", "not read");
+  EXPECT_THAT(load().encode("abc bc"), ElementsAre(7, 1, 5));
+}
+
+TEST_F(ClipTokenizerFiles, NamesWhatIsWrong) {
+  write("merges.txt", "#version: 0.2\na b\nb zz\n");
+  EXPECT_THAT(error(), HasSubstr("merge 2"));
+  write("merges.txt", "#version: 0.2\na b c\n");
+  EXPECT_THAT(error(), HasSubstr("merges.txt:2"));
+  write("merges.txt", kMerges);
+  write("vocab.json", R"({"a": 0, "b": 0})");
+  EXPECT_THAT(error(), HasSubstr("wrong id"));
+  write("vocab.json", R"({"a": 0, "b": 1.5})");
+  EXPECT_THAT(error(), HasSubstr("wrong id"));
+  fs::remove(folder_ / "vocab.json");
+  EXPECT_THAT(error(), HasSubstr("is missing"));
+}
+
+TEST_F(ClipTokenizerFiles, LengthMustHoldTheFrame) {
+  write("tokenizer_config.json", R"({"model_max_length": 2})");
+  EXPECT_THAT(error(), HasSubstr("model_max_length"));
+}
+
+TEST_F(ClipTokenizerFiles, SavedFolderIsTheSameTokenizer) {
+  write("added_tokens.json", R"({"<cab>": 11})");
+  const ClipTokenizer tokenizer = load();
+  const fs::path copy = folder_ / "copy";
+  tokenizer.save(real_file_system(), copy);
+  const ClipTokenizer again = ClipTokenizer::from_folder(copy);
+  for (const char* text : {"abc <cab> b<|endoftext|>", "", "cba"}) {
+    EXPECT_EQ(again(text).ids, tokenizer(text).ids);
+  }
+}
+
+}  // namespace
+}  // namespace sdtune

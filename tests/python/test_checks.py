@@ -1,0 +1,81 @@
+"""The checks of the house find what they are for, and let pass what is allowed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import check_english  # noqa: E402
+import check_layers  # noqa: E402
+import draw_map  # noqa: E402
+from english_words import EXCEPTIONS  # noqa: E402
+
+
+def words_found(text: str, place: str = "docs/page.md") -> list[str]:
+    """The refused words in a line, in the order of the list."""
+    return [re.search(r': "([^"]+)": ', message)[1] for _, message in check_english.offences(iter([(place, 1, text)]))]
+
+
+@pytest.mark.parametrize(("text", "found"), [
+    ("Draws pictures of a prompt.", ["pictures", "Draws"]),
+    ("How the noise is taken away.", ["How the noise is taken away"]),
+    ("none: nobody looks", ["nobody", "looks"]),
+    ("the judge reads it", ["judge"]),
+    ("the embedded base", ["embedded base"]),
+    ("reckon what less memory would do", ["reckon"]),
+    ("hangs a LoRA on the model", ["hangs"]),
+    ("Generates images from a prompt.", []),
+    ("the numbers of models/portrait-judge, in judge.json", []),
+    ("trained with the caption 'a picture of sks person'", []),
+    ("every random draw has a key of its own", []),
+])
+def test_english_finds_refused_words_only(text: str, found: list[str]) -> None:
+    assert words_found(text) == found
+
+
+def test_english_reads_strings_and_not_comments_of_cpp() -> None:
+    text = '// draws a picture\nauto a = "draws two"; /* "drawn one" */ auto b = R"(a picture (x))"; char c = \'"\'; auto d = "key";'
+    literals = [match.group(3) if match.group(3) is not None else match.group(2) for match in check_english.CPP_TEXT.finditer(text)]
+    assert [literal for literal in literals if literal] == ["draws two", "a picture (x)", "key"]
+
+
+def test_english_reads_comments_and_docstrings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place, text in {"model/image/a.h": 'int x;  // draws a picture\nauto a = "key";\n',
+                        "scripts/a.py": '"""Draws it."""\nx = "drawn"  # a picture\n'}.items():
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text(text)
+    monkeypatch.setattr(check_english, "ROOT", tmp_path)
+    assert list(check_english.comment_texts()) == [("model/image/a.h", 1, "// draws a picture")]
+    assert list(check_english.docstring_texts()) == [("scripts/a.py", 1, '"""Draws it."""'), ("scripts/a.py", 2, "# a picture")]
+    assert words_found("// draws a picture", "model/image/a.h") == ["picture", "draws"]
+    assert words_found("// draws a number", "model/core/random.h") == []
+
+
+def test_every_exception_has_a_reason() -> None:
+    assert all(len(reason.split()) >= 2 for _, _, reason in EXCEPTIONS)
+
+
+@pytest.mark.parametrize(("length", "code"), [(72, 0), (73, 1)])
+def test_subjects_have_72_characters_at_most(tmp_path: Path, length: int, code: int) -> None:
+    (tmp_path / "message").write_text("x" * length + "\n\nA body may be longer, as long as it takes to say why.\n" + "y" * 100)
+    done = subprocess.run([sys.executable, str(ROOT / "scripts/check_subjects.py"), "--message", str(tmp_path / "message")],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == code
+
+
+def test_cycles_between_folders_are_found() -> None:
+    assert check_layers.cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+    assert not check_layers.cycles({"a": {"b", "c"}, "b": {"c"}, "c": set()})
+
+
+def test_map_has_each_room_once_and_only_includes_that_follow_from_no_other() -> None:
+    assert draw_map.reduced({"a": set(), "b": {"a"}, "c": {"a", "b"}}) == {"a": set(), "b": {"a"}, "c": {"b"}}
+    names = re.findall(r'text-anchor="middle">([^<]+)<', draw_map.map_svg())
+    assert len(names) == len(check_layers.ALLOWED)

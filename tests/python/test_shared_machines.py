@@ -1,0 +1,92 @@
+"""Programs that share cores: libgomp's spin is bounded before it is loaded, and what the user set wins."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from program import SDTUNE
+
+CLEARED = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "OMP_NUM_THREADS")
+LIBGOMP = "next(p for p in (pathlib.Path(u.find_spec('torch').origin).parent / 'lib').iterdir() if p.name.startswith('libgomp'))"
+LOAD_LIBGOMP = f"import ctypes, importlib.util as u, pathlib; ctypes.CDLL(str({LIBGOMP}))\n"
+
+
+def environment(**settings: str) -> dict[str, str]:
+    """This process's environment without the variables in question, with libgomp printing what it took."""
+    kept = {name: value for name, value in os.environ.items() if name not in CLEARED}
+    return {**kept, "OMP_DISPLAY_ENV": "verbose", **settings}
+
+
+def start(words: list[str], **settings: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end."""
+    return subprocess.run(words, env=environment(**settings), capture_output=True, text=True, timeout=120, check=False)
+
+
+def spin_count(text: str) -> str:
+    """What libgomp says it took."""
+    return re.search(r"GOMP_SPINCOUNT = '(\w+)'", text)[1]
+
+
+def python(code: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Runs Python code with the package that this process would import."""
+    import sdtune
+    package = str(Path(sdtune.__file__).parent.parent)
+    return start([sys.executable, "-W", "always", "-c", code], PYTHONPATH=package, **settings)
+
+
+@pytest.mark.parametrize(("settings", "count"), [({}, "3000"), ({"GOMP_SPINCOUNT": "77"}, "77"),
+                                                 ({"OMP_WAIT_POLICY": "PASSIVE"}, "0")])
+def test_program_bounds_the_spin_unless_the_user_has(settings: dict[str, str], count: str) -> None:
+    done = start([str(SDTUNE), "--version"], **settings)
+    assert done.returncode == 0
+    assert spin_count(done.stderr) == count
+    # Once: libgomp prints as often as it is loaded.
+    assert done.stderr.count("GOMP_SPINCOUNT") == 1
+
+
+def test_program_keeps_its_words_and_its_name(tmp_path: Path) -> None:
+    words = ["inspect", str(tmp_path / "two words"), ""]
+    bounded, unchanged = start([str(SDTUNE), *words]), start([str(SDTUNE), *words], GOMP_SPINCOUNT="3000")
+    assert bounded.returncode == unchanged.returncode == 2
+    last = [done.stderr.splitlines()[-1] for done in (bounded, unchanged)]
+    assert last[0] == last[1]
+    assert last[0].startswith("sdtune: error:")
+
+
+def test_program_starts_through_the_dynamic_loader() -> None:
+    # There /proc/self/exe is the loader, which must not be started in the program's place.
+    loader = "/lib64/ld-linux-x86-64.so.2"
+    if not Path(loader).exists():
+        pytest.fail(f"{loader} is missing: this test knows the loader of x86-64 only")
+    done = start([loader, str(SDTUNE), "--version"])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("sdtune")
+
+
+@pytest.mark.parametrize(("settings", "count"), [({}, "3000"), ({"GOMP_SPINCOUNT": "77"}, "77"),
+                                                 ({"OMP_WAIT_POLICY": "PASSIVE"}, "0")])
+def test_module_bounds_the_spin_unless_the_user_has(settings: dict[str, str], count: str) -> None:
+    done = python("import sdtune", **settings)
+    assert done.returncode == 0, done.stderr
+    assert spin_count(done.stderr) == count
+    assert "Warning" not in done.stderr
+
+
+def test_module_warns_once_where_libgomp_came_first() -> None:
+    done = python(LOAD_LIBGOMP + "import sdtune\nimport sdtune._spin_limit")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("RuntimeWarning") == 1
+    assert "set GOMP_SPINCOUNT=3000" in done.stderr
+    assert spin_count(done.stderr) != "3000"
+
+
+@pytest.mark.parametrize("settings", [{"GOMP_SPINCOUNT": "77"}, {"OMP_NUM_THREADS": "1"}])
+def test_module_does_not_warn_without_a_reason(settings: dict[str, str]) -> None:
+    done = python(LOAD_LIBGOMP + "import sdtune", **settings)
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr

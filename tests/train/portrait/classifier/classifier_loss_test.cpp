@@ -1,0 +1,95 @@
+#include "train/portrait/classifier/classifier_loss.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace sdtune::train::classifier {
+namespace {
+
+torch::Tensor random_normal(torch::IntArrayRef shape) {
+  torch::manual_seed(5);
+  return torch::randn(shape);
+}
+
+torch::Tensor hidden_everywhere(std::int64_t count) {
+  return torch::full({count, static_cast<std::int64_t>(kHeadCount)}, kHidden, torch::kInt64);
+}
+
+TEST(ClassifierLoss, ClassesAreCrossEntropiesOfWhatIsVisible) {
+  const torch::Tensor logits = random_normal({6, column_count()});
+  torch::Tensor classes = hidden_everywhere(6);
+  classes.select(1, static_cast<int>(Head::kPlace)).copy_(torch::tensor({0, 5, -1, 2, -1, 1}, torch::kInt64));
+  classes.select(1, static_cast<int>(Head::kScar)).copy_(torch::tensor({1, -1, -1, -1, 0, -1}, torch::kInt64));
+  const auto expected = [&](Head head, std::int64_t width) {
+    return torch::cross_entropy_loss(logits.narrow(1, first_column(head), width),
+                                     classes.select(1, static_cast<int>(head)), {}, at::Reduction::Mean, kHidden)
+        .item<double>();
+  };
+  const double loss = class_loss(logits, classes).item<double>();
+  EXPECT_NEAR(loss, expected(Head::kPlace, 6) + expected(Head::kScar, 2), 1e-5);
+  EXPECT_GT(std::abs(loss - expected(Head::kPlace, 6)), 1e-3);  // one head left out would show
+  EXPECT_EQ(class_loss(logits, hidden_everywhere(6)).item<double>(), 0.0);
+}
+
+TEST(ClassifierLoss, HiddenClassesAndNumbersPushNothing) {
+  torch::Tensor logits = random_normal({2, column_count()}).requires_grad_();
+  torch::Tensor numbers = random_normal({2, static_cast<std::int64_t>(kNumberNames.size())}).requires_grad_();
+  torch::Tensor classes = hidden_everywhere(2);
+  classes[0][static_cast<int>(Head::kHat)] = 3;
+  torch::Tensor truth = torch::full_like(numbers, NAN).detach();
+  truth[1][2] = 0.5;
+  (class_loss(logits, classes) + number_loss(numbers, truth)).backward();
+  EXPECT_GT(logits.grad()[0].narrow(0, first_column(Head::kHat), 5).abs().min().item<double>(), 0.0);
+  EXPECT_EQ(logits.grad()[1].abs().max().item<double>(), 0.0);
+  EXPECT_NE(numbers.grad()[1][2].item<double>(), 0.0);
+  EXPECT_EQ(numbers.grad().ne(0).sum().item<std::int64_t>(), 1);
+  EXPECT_TRUE(numbers.grad().isfinite().all().item<bool>());
+}
+
+// The formula in plain loops.
+double slow_identity_loss(const torch::Tensor& z, const std::vector<int>& people, double temperature) {
+  const auto count = static_cast<int>(people.size());
+  const auto likeness = [&](int a, int b) { return (z[a] * z[b]).sum().item<double>() / temperature; };
+  double sum = 0;
+  int with_partner = 0;
+  for (int i = 0; i < count; ++i) {
+    double others = 0, positives = 0;
+    int partners = 0;
+    for (int j = 0; j < count; ++j) {
+      if (j != i) others += std::exp(likeness(i, j));
+    }
+    for (int j = 0; j < count; ++j) {
+      if (j == i || people[j] != people[i]) continue;
+      positives += likeness(i, j) - std::log(others);
+      ++partners;
+    }
+    if (partners == 0) continue;
+    sum -= positives / partners;
+    ++with_partner;
+  }
+  return sum / with_partner;
+}
+
+TEST(ClassifierLoss, IdentityIsTheSupervisedContrastiveLoss) {
+  torch::Tensor z = random_normal({7, 8});
+  z = z / z.norm(2, {1}, true);
+  const std::vector<int> people = {0, 1, 0, 2, 1, 0, 3};
+  const double loss = identity_loss(z, torch::tensor(people, torch::kInt64)).item<double>();
+  EXPECT_NEAR(loss, slow_identity_loss(z, people, 0.1), 1e-4);
+  EXPECT_GT(std::abs(loss - slow_identity_loss(z, people, 0.2)), 1e-2);
+  EXPECT_GT(std::abs(loss - slow_identity_loss(z, {0, 1, 0, 2, 1, 2, 3}, 0.1)), 1e-2);
+}
+
+TEST(ClassifierLoss, IdentityIsLowWhereOnePersonIsNearAndOthersFar) {
+  const torch::Tensor axes = torch::eye(4);
+  const torch::Tensor together = axes.repeat_interleave(2, 0), crossed = axes.repeat({2, 1});
+  const torch::Tensor people = torch::arange(4).repeat_interleave(2);
+  EXPECT_LT(identity_loss(together, people).item<double>(), 0.01);
+  EXPECT_GT(identity_loss(crossed, people).item<double>(), 5.0);
+  EXPECT_EQ(identity_loss(axes, torch::arange(4)).item<double>(), 0.0);
+}
+
+}  // namespace
+}  // namespace sdtune::train::classifier

@@ -1,0 +1,110 @@
+#include "train/portrait/evaluate/subject_scores.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "model/base/error.h"
+#include "tests/train/portrait/evaluate/oracle_reading.h"
+
+namespace sdtune::train::evaluate {
+namespace {
+
+using test::oracle_subject;
+using test::other_portraits;
+using test::prompted;
+using test::prompted_portraits;
+
+constexpr std::uint64_t kScoredViews = 500;
+
+// A person with hair and a beard, so that every attribute can be matched or missed.
+std::uint64_t telling_subject() {
+  for (std::uint64_t number = 0; number < portrait::kReservedCount; ++number) {
+    const portrait::Identity who = portrait::draw_identity(portrait::kReservedSeeds + number);
+    if (who.hair_style != portrait::HairStyle::kBald && who.facial_hair != portrait::FacialHair::kNone) return number;
+  }
+  throw std::logic_error("no such subject");
+}
+
+class SubjectScores : public ::testing::Test {
+ protected:
+  SubjectScores()
+      : subject_(oracle_subject(telling_subject())),
+        renders_(prompted(prompted_portraits(subject_.number, kScoredViews, 8))),
+        others_(prompted(other_portraits(1000, 8))),
+        anchors_(measure_anchors(subject_, renders_.reading, others_.reading, 0.5)) {}
+
+  double figure(const PromptedReading& images, const char* name) const {
+    return score_subject(subject_, images, anchors_).find(name).value().value;
+  }
+
+  Subject subject_;
+  PromptedReading renders_, others_;
+  Anchors anchors_;
+};
+
+TEST_F(SubjectScores, NewRendersOfTheSubjectScoreFull) {
+  const PromptedReading fresh = prompted(prompted_portraits(subject_.number, 9000, 4));
+  EXPECT_NEAR(figure(fresh, kSubjectFidelity), 1.0, 0.03);
+  for (const char* name :
+       {kPromptFidelity, kAccepted, kAttributeMatch, kHairStyle, kHairColor, kFacialHair, kSkinTone}) {
+    EXPECT_DOUBLE_EQ(figure(fresh, name), 1.0) << name;
+  }
+  EXPECT_LE(figure(fresh, kCopied), 0.06);
+  EXPECT_LE(figure(fresh, kRepeatedContext), 0.2);
+}
+
+TEST_F(SubjectScores, OtherPeopleScoreNothingButTheirPrompts) {
+  const PromptedReading others = prompted(other_portraits(70'000, 4));
+  EXPECT_NEAR(figure(others, kSubjectFidelity), 0.0, 0.05);
+  EXPECT_DOUBLE_EQ(figure(others, kAccepted), 0.0);
+  EXPECT_LT(figure(others, kAttributeMatch), 0.5);
+  EXPECT_DOUBLE_EQ(figure(others, kPromptFidelity), 1.0);
+}
+
+TEST_F(SubjectScores, ImagesOfOtherPromptsLosePromptFidelityAlone) {
+  std::vector<portrait::Portrait> portraits = prompted_portraits(subject_.number, 9000, 4);
+  for (portrait::Portrait& portrait : portraits) portrait.now = plain_prompt().context(portrait.seeds.image);
+  const PromptedReading plain = prompted(portraits);
+  EXPECT_LT(figure(plain, kPromptFidelity), 0.3);
+  EXPECT_NEAR(figure(plain, kSubjectFidelity), 1.0, 0.03);
+  EXPECT_DOUBLE_EQ(figure(plain, kAccepted), 1.0);
+}
+
+TEST_F(SubjectScores, OneWrongAttributeShowsAsThatOne) {
+  std::vector<portrait::Portrait> portraits = prompted_portraits(subject_.number, 9000, 4);
+  for (portrait::Portrait& portrait : portraits) portrait.who.facial_hair = portrait::FacialHair::kNone;
+  EXPECT_DOUBLE_EQ(figure(prompted(portraits), kFacialHair), 0.0);
+  EXPECT_DOUBLE_EQ(figure(prompted(portraits), kHairStyle), 1.0);
+  EXPECT_DOUBLE_EQ(figure(prompted(portraits), kAttributeMatch), 0.75);
+  for (portrait::Portrait& portrait : portraits) portrait.who.skin_tone = subject_.who.skin_tone < 0.5f ? 1.0f : 0.0f;
+  EXPECT_DOUBLE_EQ(figure(prompted(portraits), kSkinTone), 0.0);
+}
+
+// A model that gives its photos back whatever the prompt.
+TEST_F(SubjectScores, CopiesOfThePhotosAreFoundOut) {
+  PromptedReading copies = renders_;
+  const torch::Tensor rows = torch::arange(renders_.reading.features.size(0)).remainder(5);
+  copies.reading = {subject_.reading.probabilities.index_select(0, rows),
+                    subject_.reading.numbers.index_select(0, rows), subject_.reading.features.index_select(0, rows),
+                    subject_.reading.embedding.index_select(0, rows)};
+  EXPECT_DOUBLE_EQ(figure(copies, kCopied), 1.0);
+  EXPECT_DOUBLE_EQ(figure(copies, kRepeatedContext), 1.0);
+  EXPECT_DOUBLE_EQ(figure(copies, kAccepted), 1.0);  // likeness alone would praise them
+  EXPECT_LT(figure(copies, kPromptFidelity), 0.5);
+}
+
+TEST_F(SubjectScores, ABaldSubjectHasNoHairColorToMatch) {
+  subject_.who.hair_style = portrait::HairStyle::kBald;
+  const Scores scores = score_subject(subject_, renders_, anchors_);
+  EXPECT_FALSE(scores.find(kHairColor));
+  EXPECT_TRUE(scores.find(kHairStyle));
+  EXPECT_EQ(scores.find(kHairStyle)->value, 0.0);
+}
+
+TEST_F(SubjectScores, AClassifierThatSeparatesNoPeopleIsRefused) {
+  EXPECT_THROW(measure_anchors(subject_, others_.reading, renders_.reading, 0.5), WeightError);
+}
+
+}  // namespace
+}  // namespace sdtune::train::evaluate

@@ -1,0 +1,49 @@
+#include "train/portrait/evaluate/subject.h"
+
+#include <gtest/gtest.h>
+
+#include "model/base/error.h"
+#include "model/files/file_system.h"
+#include "model/image/png_write.h"
+#include "tests/support/scratch_folder.h"
+#include "train/portrait/classifier/portrait_images.h"
+#include "train/portrait/renderer/portrait_set.h"
+#include "train/portrait/renderer/renderer.h"
+
+namespace sdtune::train::evaluate {
+namespace {
+
+std::string label(std::uint64_t person_seed) {
+  return "{\"file\": \"a.png\", \"person_seed\": " + std::to_string(person_seed) + "}\n";
+}
+
+TEST(Subject, IsReadFromTheLabels) {
+  const test::ScratchFolder scratch;
+  EXPECT_FALSE(labelled_subject(scratch.path()));
+  scratch.write("labels.jsonl", label(portrait::kReservedSeeds + 4) + label(portrait::kReservedSeeds + 4));
+  EXPECT_EQ(labelled_subject(scratch.path()), 4u);
+}
+
+TEST(Subject, IsRefusedWhereItIsSeveralOrKnownFromTraining) {
+  const test::ScratchFolder scratch;
+  const std::vector<std::string> wrong = {label(portrait::kReservedSeeds) + label(portrait::kReservedSeeds + 1),
+                                          label(12), label(portrait::kReservedSeeds + portrait::kReservedCount),
+                                          "{\"file\": \"a.png\"}\n", ""};
+  for (const std::string& text : wrong) {
+    scratch.write("labels.jsonl", text);
+    EXPECT_THROW(labelled_subject(scratch.path()), DataError) << text;
+  }
+}
+
+TEST(Subject, PhotosOfAnySizeBecomeLikeTheClassifiersRenders) {
+  const test::ScratchFolder scratch;
+  const auto portrait = portrait::draw_photo(portrait::image_seeds(portrait::PortraitSet::kReserved, 2, 0));
+  model::write_png(real_file_system(), scratch.path() / "a.png", portrait::render(portrait.who, portrait.now, 128));
+  const torch::Tensor photos = photo_references(scratch.path()), renders = rendered_references(2, 2);
+  ASSERT_EQ(photos.sizes(), (torch::IntArrayRef{1, 3, 64, 64}));
+  EXPECT_LT((photos[0] - renders[0]).abs().mean().item<double>(), 0.05);
+  EXPECT_GT((photos[0] - renders[1]).abs().mean().item<double>(), 0.1);  // another view
+}
+
+}  // namespace
+}  // namespace sdtune::train::evaluate

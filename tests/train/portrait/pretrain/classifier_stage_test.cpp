@@ -1,0 +1,55 @@
+#include "train/portrait/pretrain/classifier_stage.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "tests/support/scratch_folder.h"
+
+namespace sdtune::train::pretrain {
+namespace {
+
+PoolOptions pool_of(const std::filesystem::path& folder, std::int64_t size, std::int64_t count) {
+  return {.folder = folder / "pictures", .size = size, .count = count, .views = 4, .threads = 2};
+}
+
+TEST(ClassifierStage, LossIsAFunctionOfWeightsSeedAndStep) {
+  const test::ScratchFolder scratch;
+  ImagePool pool(real_file_system(), pool_of(scratch.path(), classifier::kClassifierSize, 132));
+  torch::manual_seed(1);
+  classifier::ClassifierNetwork network;
+  ClassifierStage stage(pool, network, 5, {}), same(pool, network, 5, {}), other(pool, network, 6, {});
+  EXPECT_EQ(stage.batch_size(), 128);
+  const double loss = stage.loss(7).item<double>();
+  EXPECT_EQ(same.loss(7).item<double>(), loss);  // without the steps before it too
+  EXPECT_NE(other.loss(7).item<double>(), loss);
+  EXPECT_NE(same.loss(8).item<double>(), loss);
+}
+
+TEST(ClassifierStage, ReachesEveryParameterAndTheVae) {
+  const test::ScratchFolder scratch;
+  ImagePool pool(real_file_system(), pool_of(scratch.path(), classifier::kClassifierSize, 16));
+  torch::manual_seed(1);
+  classifier::ClassifierNetwork network;
+  std::int64_t reconstructed = 0;
+  ClassifierStage stage(pool, network, 5, [&](const torch::Tensor& images) {
+    reconstructed += images.size(0);
+    return images;
+  });
+  stage.loss(0).backward();
+  EXPECT_EQ(stage.parameters().size(), network->parameters().size());
+  for (const NamedParameter& parameter : stage.parameters()) {
+    ASSERT_TRUE(parameter.weight.grad().defined()) << parameter.name;
+    EXPECT_GT(parameter.weight.grad().abs().sum().item<double>(), 0.0) << parameter.name;
+  }
+  EXPECT_GT(reconstructed, 0);
+}
+
+TEST(ClassifierStage, RefusesImagesThatTheClassifierCannotRead) {
+  const test::ScratchFolder scratch;
+  ImagePool small(real_file_system(), pool_of(scratch.path(), 16, 8));
+  EXPECT_THROW(ClassifierStage(small, classifier::ClassifierNetwork(), 5, {}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace sdtune::train::pretrain

@@ -1,0 +1,107 @@
+#include "train/portrait/pretrain/stage_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "model/core/random.h"
+#include "tests/support/scratch_folder.h"
+
+namespace sdtune::train::pretrain {
+namespace {
+
+// A linear model that has to find a fixed vector from noisy sums: every step has its own numbers.
+class LinearStage final : public Stage {
+ public:
+  LinearStage() : weight_(torch::zeros({8})) {}
+  std::string name() const override { return "linear"; }
+  std::vector<NamedParameter> parameters() const override { return {{"weight", weight_}}; }
+  std::int64_t batch_size() const override { return 16; }
+  torch::Tensor loss(std::uint64_t step) override {
+    const torch::Tensor input = model::draw_normal({1, model::Draw::kNoise, step, 0}, {16, 8});
+    const torch::Tensor target = input.matmul(torch::arange(8, torch::kFloat32) / 8);
+    if (on_step) on_step(step);
+    return (input.matmul(weight_) - target).square().mean();
+  }
+  torch::Tensor weight() const { return weight_.detach().clone(); }
+  std::function<void(std::uint64_t)> on_step;
+
+ private:
+  torch::Tensor weight_;
+};
+
+StagePlan plan_in(const std::filesystem::path& folder) {
+  StagePlan plan;
+  plan.folder = folder;
+  plan.total_steps = 200;
+  plan.warmup_steps = 10;
+  plan.checkpoint_steps = 64;
+  plan.average_decay = 0.9;
+  plan.optim.learning_rate = 0.05;
+  plan.optim.adam_weight_decay = 0;
+  plan.identity.settings = {{"seed", "1"}};
+  return plan;
+}
+
+torch::Tensor trained_straight(const std::filesystem::path& folder) {
+  LinearStage stage;
+  StageLoop loop(stage, plan_in(folder), {});
+  EXPECT_EQ(loop.run({}), StageEnd::kFinished);
+  loop.settle();
+  return stage.weight();
+}
+
+TEST(StageLoop, FindsTheMinimum) {
+  const test::ScratchFolder scratch;
+  const torch::Tensor found = trained_straight(scratch.path());
+  EXPECT_LT((found - torch::arange(8, torch::kFloat32) / 8).abs().max().item<float>(), 0.02);
+}
+
+TEST(StageLoop, GoesOnToTheSameBitsAfterAStop) {
+  const test::ScratchFolder straight, broken;
+  const torch::Tensor expected = trained_straight(straight.path());
+  StopFlag stop;
+  {
+    LinearStage stage;
+    stage.on_step = [&](std::uint64_t step) {
+      if (step == 76) stop.request(SIGTERM);
+    };
+    StageLoop loop(stage, plan_in(broken.path()), {});
+    StageLimits limits;
+    limits.stop = &stop;
+    EXPECT_EQ(loop.run(limits), StageEnd::kStopped);
+    EXPECT_EQ(loop.step(), 77);
+  }
+  LinearStage stage;
+  StageLoop loop(stage, plan_in(broken.path()), {});
+  EXPECT_EQ(loop.step(), 77);
+  EXPECT_EQ(loop.run({}), StageEnd::kFinished);
+  loop.settle();
+  EXPECT_TRUE(stage.weight().equal(expected));
+}
+
+TEST(StageLoop, StopsAtTheDeadlineAndRefusesAnotherRunsCheckpoint) {
+  const test::ScratchFolder scratch;
+  LinearStage stage;
+  StageLoop loop(stage, plan_in(scratch.path()), {});
+  StageLimits limits;
+  limits.deadline = std::chrono::steady_clock::now();
+  EXPECT_EQ(loop.run(limits), StageEnd::kOutOfTime);
+  StagePlan other = plan_in(scratch.path());
+  other.identity.settings = {{"seed", "2"}};
+  EXPECT_THROW(StageLoop(stage, other, {}), ConfigError);
+}
+
+TEST(StageLoop, TheRateWarmsUpStaysAndFalls) {
+  StagePlan plan;
+  plan.total_steps = 1000;
+  plan.warmup_steps = 100;
+  EXPECT_DOUBLE_EQ(learning_rate_factor(plan, 0), 0.01);
+  EXPECT_DOUBLE_EQ(learning_rate_factor(plan, 99), 1.0);
+  EXPECT_DOUBLE_EQ(learning_rate_factor(plan, 600), 1.0);
+  EXPECT_DOUBLE_EQ(learning_rate_factor(plan, 800), 0.5);
+  EXPECT_LT(learning_rate_factor(plan, 999), 0.003);
+}
+
+}  // namespace
+}  // namespace sdtune::train::pretrain

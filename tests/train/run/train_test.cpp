@@ -1,0 +1,160 @@
+// A run that is ended by an exception, ours or not.
+#include "train/run/train.h"
+
+#include <c10/util/Exception.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <new>
+#include <stdexcept>
+
+#include "model/files/json_file.h"
+#include "model/image/png_write.h"
+#include "model/pipeline/bundle.h"
+#include "tests/support/no_portrait_readers.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/tiny_bundle.h"
+#include "train/config/run_folder.h"
+#include "train/preflight/preflight.h"
+#include "train/run/build_run.h"
+#include "train/run/trainer.h"
+
+namespace sdtune::train {
+namespace {
+
+// Throws in a step or a validation, and notes how the run ended.
+class Thrower final : public Observer {
+ public:
+  void on_step(const StepEvent& event) override {
+    if (in_step && event.step == 2) in_step();
+  }
+  void on_validation(const ValidationEvent& event) override {
+    validated.push_back(event.step);
+    if (in_validation && event.step == 2) in_validation();
+  }
+  void on_warning(const Problem& problem) override { warnings.push_back(problem.line()); }
+  void on_end(const EndEvent& event) override { ends.push_back(event.end); }
+
+  std::function<void()> in_step, in_validation;
+  std::vector<RunEnd> ends;
+  std::vector<std::int64_t> validated;
+  std::vector<std::string> warnings;
+};
+
+// A type of this test alone, so that it cannot have been made anew from a base class.
+struct ForeignError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+  int payload = 7;
+};
+
+class TrainEnds : public testing::Test {
+ protected:
+  void SetUp() override {
+    model::save_bundle(real_file_system(), test::make_tiny_bundle(scratch_, false), scratch_.path() / "base",
+                       torch::kFloat32);
+    for (const char* folder : {"photos", "held out"}) {
+      std::filesystem::create_directories(scratch_.path() / folder);
+      for (int photo = 0; photo < 2; ++photo) {
+        const Image image{16, 16, std::vector<std::uint8_t>(16 * 16 * 3, static_cast<std::uint8_t>(40 * photo + 9))};
+        model::write_png(real_file_system(), scratch_.path() / folder / (std::to_string(photo) + ".png"), image, {});
+      }
+    }
+    config_.run.base = (scratch_.path() / "base").string();
+    config_.run.output = (scratch_.path() / "run").string();
+    config_.run.device = "cpu";
+    config_.run.max_train_steps = 4;
+    config_.data.images = (scratch_.path() / "photos").string();
+    config_.data.instance_prompt = "a";
+    config_.data.trigger_word = "a";
+    config_.observe.report_to = "none";
+  }
+
+  void run() { train(config_, {&thrower_}, test::NoPortraitReaders(), stop_); }
+  Json last_error() const { return read_json(run_folder(config_).last_error()); }
+
+  test::ScratchFolder scratch_;
+  StopFlag stop_;
+  TrainConfig config_;
+  Thrower thrower_;
+  const std::vector<Observer*> observers_ = {&thrower_};
+};
+
+TEST_F(TrainEnds, WithAnExceptionOfAnotherLibrary) {
+  thrower_.in_step = [] { throw ForeignError("the program has a fault\nand a second line"); };
+  try {
+    run();
+    FAIL() << "the exception is gone";
+  } catch (const ForeignError& error) {
+    EXPECT_EQ(error.payload, 7);  // not sliced
+  }
+  EXPECT_EQ(thrower_.ends, (std::vector<RunEnd>{RunEnd::kFailed}));
+  EXPECT_EQ(last_error()["exit_code"], 1);
+  EXPECT_EQ(last_error()["problems"][0]["what"], "the program has a fault");
+}
+
+TEST_F(TrainEnds, WhenMemoryOfTheSystemIsGone) {
+  thrower_.in_step = [] { throw std::bad_alloc(); };
+  EXPECT_THROW(run(), std::bad_alloc);
+  EXPECT_EQ(thrower_.ends, (std::vector<RunEnd>{RunEnd::kFailed}));
+  EXPECT_EQ(last_error()["exit_code"], 4);
+}
+
+TEST_F(TrainEnds, WithAnErrorOfLibTorchAsItWas) {
+  thrower_.in_step = [] { throw c10::IndexError({__func__, __FILE__, __LINE__}, "index 9 is out of range"); };
+  EXPECT_THROW(run(), c10::IndexError);  // a c10::Error that was copied is no IndexError any more
+  EXPECT_EQ(thrower_.ends, (std::vector<RunEnd>{RunEnd::kFailed}));
+  EXPECT_EQ(last_error()["exit_code"], 1);
+  EXPECT_THAT(last_error()["problems"][0]["what"].get<std::string>(), testing::HasSubstr("index 9"));
+}
+
+TEST_F(TrainEnds, WithItsModelThoughValidationsFailed) {
+  config_.observe.validation_prompt = "a";
+  config_.observe.validation_steps = 2;
+  config_.observe.num_validation_images = 1;
+  config_.observe.validation_inference_steps = 1;
+  const test::NoPortraitReaders portraits;
+  const Preflight preflight = run_preflight(config_, portraits, PhotoUse::kTrain);
+  std::filesystem::create_directories(run_folder(config_).root);
+  const auto run = build_run(config_, std::make_unique<SingleProcess>(), torch::kCPU, preflight, {}, stop_);
+  thrower_.in_step = [&] { run->config.data.resolution = 15; };  // which no VAE makes an image of
+  const TrainResult result = Trainer(*run, observers_, portraits, stop_).train();
+  EXPECT_EQ(result.code, ExitCode::kDone);
+  EXPECT_EQ(result.step, 4);
+  EXPECT_TRUE(std::filesystem::exists(result.model_path / "model_index.json"));
+  EXPECT_THAT(thrower_.validated, testing::ElementsAre(0));
+  ASSERT_EQ(thrower_.warnings.size(), 2U);
+  EXPECT_THAT(thrower_.warnings[0], testing::StartsWith("validation: of step 2 failed: "));
+  EXPECT_THAT(thrower_.warnings[1], testing::StartsWith("validation: of step 4 failed: "));
+  for (const char* step : {"step-00000002", "step-00000004"}) {
+    EXPECT_TRUE(std::filesystem::exists(run_folder(config_).checkpoints() / step)) << step;
+  }
+}
+
+TEST_F(TrainEnds, WithTheErrorOfAValidationThatFailsBeforeTheFirstStep) {
+  config_.observe.validation_prompt = "a";
+  const test::NoPortraitReaders portraits;
+  const Preflight preflight = run_preflight(config_, portraits, PhotoUse::kTrain);
+  std::filesystem::create_directories(run_folder(config_).root);
+  const auto run = build_run(config_, std::make_unique<SingleProcess>(), torch::kCPU, preflight, {}, stop_);
+  run->config.data.resolution = 15;
+  EXPECT_THROW(Trainer(*run, observers_, portraits, stop_).train(), Error);
+  EXPECT_FALSE(std::filesystem::exists(run_folder(config_).checkpoints()));
+}
+
+TEST_F(TrainEnds, WithWhatWasTrainedSavedWhereOnlyAValidationFailed) {
+  config_.observe.validation_data_dir = (scratch_.path() / "held out").string();
+  config_.observe.validation_steps = 2;
+  thrower_.in_validation = [] { throw ForeignError("no image viewer"); };
+  EXPECT_THROW(run(), ForeignError);
+  EXPECT_TRUE(std::filesystem::exists(run_folder(config_).checkpoints() / "step-00000002"));
+  EXPECT_EQ(thrower_.ends, (std::vector<RunEnd>{RunEnd::kFailed}));
+  // Nothing is lost: the run resumes from there.
+  thrower_.in_validation = nullptr;
+  config_.checkpoint.resume_from_checkpoint = "latest";
+  run();
+  EXPECT_EQ(thrower_.ends.back(), RunEnd::kDone);
+}
+
+}  // namespace
+}  // namespace sdtune::train

@@ -1,0 +1,15 @@
+// The options of ranks that train together.
+#pragma once
+
+#include "train/config/train_option_group.h"
+
+namespace sdtune::train {
+
+struct DistOptions {
+  double peer_timeout = 100;   // s, in training
+  double start_timeout = 300;  // s, until all ranks have met
+
+  TrainFieldList fields();
+};
+
+}  // namespace sdtune::train

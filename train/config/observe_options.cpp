@@ -1,0 +1,52 @@
+#include "train/config/observe_options.h"
+
+namespace sdtune::train {
+
+namespace {
+
+void add_validation(TrainOptionGroup& group, ObserveOptions& options) {
+  group
+      .add("validation_prompt", &options.validation_prompt, Resume::kMayChange,
+           "Generate images from this prompt during training; empty: disabled.")
+      .placeholder("TEXT");
+  group
+      .add("validation_data_dir", &options.validation_data_dir, Resume::kMayChange,
+           "Photos that are not trained on: their loss, always with the same noise, is written to validation.jsonl; "
+           "empty: disabled.")
+      .placeholder("DIR");
+  group
+      .add("validation_negative_prompt", &options.validation_negative_prompt, Resume::kMayChange,
+           "Negative prompt of the validation images.")
+      .placeholder("TEXT");
+  group.add("num_validation_images", &options.num_validation_images, Resume::kMayChange, "Images per validation.")
+      .range(1, 64);
+  group.add("validation_steps", &options.validation_steps, Resume::kMayChange, "Optimizer steps between validations.")
+      .unit("steps")
+      .at_least(1);
+  group
+      .add("validation_inference_steps", &options.validation_inference_steps, Resume::kMayChange,
+           "Sampling steps of a validation image.")
+      .unit("steps")
+      .range(1, 1000);
+  group
+      .add("validation_guidance_scale", &options.validation_guidance_scale, Resume::kMayChange,
+           "Classifier-free guidance of the validation images; 1 or less: disabled; unset: 7.5, for SDXL 5.")
+      .range(0, 100);
+}
+
+}  // namespace
+
+TrainFieldList ObserveOptions::fields() {
+  TrainFieldList list;
+  TrainOptionGroup group(list, "Validation and logs");
+  add_validation(group, *this);
+  group.add("report_to", &report_to, Resume::kMayChange, "Additional log besides metrics.jsonl.")
+      .choices({"tensorboard", "none"});
+  group
+      .add("price_per_hour", &price_per_hour, Resume::kMayChange,
+           "Machine price per hour, any currency: report.html then states the cost; unset: disabled.")
+      .at_least(0);
+  return list;
+}
+
+}  // namespace sdtune::train

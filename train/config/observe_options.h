@@ -1,0 +1,26 @@
+// The options of what is seen while a run goes on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "train/config/train_option_group.h"
+
+namespace sdtune::train {
+
+struct ObserveOptions {
+  std::string validation_prompt;    // empty: no validation images
+  std::string validation_data_dir;  // photos that are not trained on; empty: no validation loss
+  std::string validation_negative_prompt;
+  std::int64_t num_validation_images = 4;
+  std::int64_t validation_steps = 100;              // optimizer steps between two validations
+  std::int64_t validation_inference_steps = 25;     // of the sampler
+  std::optional<double> validation_guidance_scale;  // unset: the default of the pipeline
+  std::string report_to = "tensorboard";
+  std::optional<double> price_per_hour;  // of the machine, for report.html
+
+  TrainFieldList fields();
+};
+
+}  // namespace sdtune::train

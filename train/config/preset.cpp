@@ -1,0 +1,72 @@
+#include "train/config/preset.h"
+
+#include <filesystem>
+
+#include "model/files/install_paths.h"
+
+#include "train/config/base_defaults.h"
+
+namespace sdtune::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMethods[] = {"full", "lora"};
+// Family, and what it is called; "" is any other base.
+constexpr std::pair<const char*, const char*> kFamilies[] = {
+    {kBundledBase, "portrait-64, the bundled base"},
+    {"sd15", "Stable Diffusion 1.x"},
+    {"sd21", "Stable Diffusion 2.x"},
+    {"sdxl", "Stable Diffusion XL"},
+    {"", "any other base"},
+};
+
+// The file's own keys, with their values as config.yaml has them.
+std::vector<std::pair<std::string, std::string>> values_in(const fs::path& file) {
+  std::vector<Problem> reported_when_used;
+  TrainConfig config;
+  apply_settings(config.fields(), settings_from_yaml(file, reported_when_used), config.origins, reported_when_used);
+  config.preset = file.string();
+  return values_of_preset(config);
+}
+
+// A base's own file has the same name everywhere, so its folder is named as well.
+std::string shown_name(const fs::path& preset) {
+  const bool is_of_base = preset.filename().string().starts_with("sdtune_defaults");
+  return (is_of_base ? preset.parent_path().filename() / preset.filename() : preset.filename()).string();
+}
+
+}  // namespace
+
+std::vector<Preset> installed_presets() {
+  std::vector<Preset> presets;
+  for (const std::string method : kMethods) {
+    for (const auto& [family, name] : kFamilies) {
+      const fs::path file = find_family_defaults(family, method);
+      if (file.empty()) continue;
+      presets.push_back({file.filename().string(), "--method " + method + ", " + name, values_in(file)});
+    }
+  }
+  return presets;
+}
+
+std::vector<std::pair<std::string, std::string>> values_of_preset(TrainConfig config) {
+  std::vector<std::pair<std::string, std::string>> values;
+  if (config.preset.empty()) return values;
+  for (const Field& field : config.fields()) {
+    const auto origin = config.origins.find(field.info.name);
+    if (origin == config.origins.end() || !origin->second.starts_with(config.preset + ":")) continue;
+    values.emplace_back(field.info.name, field_text(field));
+  }
+  return values;
+}
+
+std::string preset_line(const TrainConfig& config) {
+  if (config.preset.empty()) return "";
+  std::string text;
+  for (const auto& [name, value] : values_of_preset(config)) text += (text.empty() ? "" : ", ") + name + " " + value;
+  return shown_name(config.preset) + ": " + (text.empty() ? "every value is overridden" : text);
+}
+
+}  // namespace sdtune::train

@@ -1,0 +1,71 @@
+#include "train/portrait/classifier/classifier_file.h"
+
+#include "model/base/error.h"
+#include "model/files/json_file.h"
+#include "model/nn/initial_values.h"
+#include "model/weights/load_into.h"
+#include "model/weights/safetensors_writer.h"
+#include "train/portrait/classifier/classifier_heads.h"
+
+namespace sdtune::train::classifier {
+namespace {
+
+constexpr const char* kWeightsFile = "judge.safetensors";
+constexpr const char* kInfoFile = "judge.json";
+constexpr std::int64_t kFormat = 1;
+
+Json heads_json() {
+  Json heads = Json::object();
+  for (const HeadInfo& info : head_infos()) {
+    heads[std::string(info.name)] = std::vector<std::string>(info.classes.begin(), info.classes.end());
+  }
+  return heads;
+}
+
+// The classifier's names have no older spellings, so any family's rules leave them as they are.
+constexpr model::KeyFamily kFamily = model::KeyFamily::kUNet;
+
+void require(JsonObject& object, const std::string& key, const Json& only_value) {
+  if (!object.has(key)) object.fail(key, "is missing");
+  object.require(key, only_value);
+}
+
+}  // namespace
+
+void save_classifier(FileSystem& files, const std::filesystem::path& folder, const ClassifierNetwork& network,
+                     const ClassifierFigures& figures) {
+  files.create_directories(folder);
+  model::NamedTensors tensors;
+  for (const auto& item : network->named_parameters()) tensors.emplace_back(item.key(), item.value());
+  model::write_safetensors(files, folder / kWeightsFile, std::move(tensors), torch::kFloat16);
+  const Json info{
+      {"format", kFormat},           {"size", kClassifierSize},
+      {"features", kFeatures},       {"embedding", kEmbeddingSize},
+      {"heads", heads_json()},       {"numbers", std::vector<std::string>(kNumberNames.begin(), kNumberNames.end())},
+      {"figures", figures.to_json()}};
+  write_file_atomically(files, folder / kInfoFile, info.dump(2) + "\n");
+}
+
+StoredClassifier load_classifier(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / kInfoFile;
+  const Json info = read_json(path);
+  JsonObject object(info, path.string());
+  require(object, "format", kFormat);
+  require(object, "size", kClassifierSize);
+  require(object, "features", kFeatures);
+  require(object, "embedding", kEmbeddingSize);
+  require(object, "heads", heads_json());
+  require(object, "numbers", std::vector<std::string>(kNumberNames.begin(), kNumberNames.end()));
+  ClassifierFigures figures = ClassifierFigures::from_json(object.raw("figures"), path.string() + ": figures");
+  object.finish();
+  ClassifierNetwork network = nullptr;
+  {
+    const model::WithoutInitialValues every_weight_is_loaded;
+    network = ClassifierNetwork();
+  }
+  model::load_into(*network, model::TensorSource::of_file(folder / kWeightsFile), kFamily);
+  network->eval();
+  return {network, std::move(figures)};
+}
+
+}  // namespace sdtune::train::classifier

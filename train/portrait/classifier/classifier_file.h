@@ -1,0 +1,26 @@
+// A classifier on disk: classifier.safetensors with float16 weights, and classifier.json, which says what each output
+// means and how good the classifier is.
+#pragma once
+
+#include <filesystem>
+
+#include "model/files/file_system.h"
+#include "train/portrait/classifier/classifier_figures.h"
+#include "train/portrait/classifier/classifier_network.h"
+
+namespace sdtune::train::classifier {
+
+// Makes the folder; weights first, so that a classifier.json has its weights beside it. Throws StorageError.
+void save_classifier(FileSystem& files, const std::filesystem::path& folder, const ClassifierNetwork& network,
+                     const ClassifierFigures& figures);
+
+struct StoredClassifier {
+  ClassifierNetwork network;  // float32, on the CPU
+  ClassifierFigures figures;
+};
+
+// Throws WeightError naming the file: one is missing or damaged, the weights are not this network's, or the heads,
+// classes and numbers are not those of this program.
+StoredClassifier load_classifier(const std::filesystem::path& folder);
+
+}  // namespace sdtune::train::classifier

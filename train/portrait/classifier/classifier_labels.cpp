@@ -1,0 +1,34 @@
+#include "train/portrait/classifier/classifier_labels.h"
+
+#include <limits>
+#include <map>
+
+namespace sdtune::train::classifier {
+
+Labels Labels::to(torch::Device device) const {
+  return {classes.to(device), numbers.to(device), people.to(device)};
+}
+
+Labels labels_of(const std::vector<portrait::Portrait>& portraits) {
+  const auto count = static_cast<std::int64_t>(portraits.size());
+  Labels labels{torch::empty({count, static_cast<std::int64_t>(kHeadCount)}, torch::kInt64),
+                torch::empty({count, static_cast<std::int64_t>(kNumberNames.size())}, torch::kFloat32),
+                torch::empty({count}, torch::kInt64)};
+  auto* classes = labels.classes.mutable_data_ptr<std::int64_t>();
+  auto* numbers = labels.numbers.mutable_data_ptr<float>();
+  auto* people = labels.people.mutable_data_ptr<std::int64_t>();
+  std::map<std::uint64_t, std::int64_t> person_of_seed;
+  for (const portrait::Portrait& portrait : portraits) {
+    for (std::size_t head = 0; head < kHeadCount; ++head) {
+      *classes++ = visible_class(static_cast<Head>(head), portrait).value_or(kHidden);
+    }
+    for (std::size_t number = 0; number < kNumberNames.size(); ++number) {
+      *numbers++ = visible_number(number, portrait).value_or(std::numeric_limits<float>::quiet_NaN());
+    }
+    const auto next = static_cast<std::int64_t>(person_of_seed.size());
+    *people++ = person_of_seed.emplace(portrait.seeds.person, next).first->second;
+  }
+  return labels;
+}
+
+}  // namespace sdtune::train::classifier

@@ -1,0 +1,107 @@
+#include "train/portrait/classifier/classifier_measurement.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "train/identity/likeness.h"
+#include "train/portrait/classifier/classifier_labels.h"
+#include "train/portrait/classifier/portrait_images.h"
+#include "train/portrait/renderer/portrait_set.h"
+
+namespace sdtune::train::classifier {
+namespace {
+
+constexpr double kImpostors = 0.01;
+constexpr std::int64_t kBatch = 128;  // images rendered and read at once
+
+struct Reads {
+  Labels labels;
+  torch::Tensor classes;     // [B, kHeadCount]
+  torch::Tensor numbers;     // [B, numbers]
+  torch::Tensor embeddings;  // [B, kEmbeddingSize]
+};
+
+Reads read_all(PortraitClassifier& classifier, const std::vector<portrait::Portrait>& portraits,
+               const MeasurementOptions& options) {
+  std::vector<torch::Tensor> classes, numbers, embeddings;
+  for (std::size_t first = 0; first < portraits.size(); first += kBatch) {
+    const std::size_t last = std::min(portraits.size(), first + kBatch);
+    const std::vector<portrait::Portrait> some(portraits.begin() + static_cast<std::ptrdiff_t>(first),
+                                               portraits.begin() + static_cast<std::ptrdiff_t>(last));
+    torch::Tensor images = portrait_images(some, kClassifierSize, options.threads);
+    if (options.reconstruct) images = options.reconstruct(images);
+    const Reading reading = classifier.read(images);
+    std::vector<torch::Tensor> heads;
+    for (std::size_t head = 0; head < kHeadCount; ++head) heads.push_back(reading.classes(static_cast<Head>(head)));
+    classes.push_back(torch::stack(heads, 1));
+    numbers.push_back(reading.numbers);
+    embeddings.push_back(reading.embedding);
+  }
+  return {labels_of(portraits), torch::cat(classes), torch::cat(numbers), torch::cat(embeddings)};
+}
+
+void measure_attributes(const Reads& reads, ClassifierFigures& figures) {
+  for (std::size_t head = 0; head < kHeadCount; ++head) {
+    const torch::Tensor truth = reads.labels.classes.select(1, static_cast<std::int64_t>(head));
+    const torch::Tensor right = reads.classes.select(1, static_cast<std::int64_t>(head)).eq(truth);
+    const double shown = truth.ne(kHidden).sum().item<double>();
+    if (shown > 0) figures.accuracy[std::string(head_infos()[head].name)] = right.sum().item<double>() / shown;
+  }
+  const torch::Tensor error = (reads.numbers - reads.labels.numbers).abs().nanmean(0);
+  for (std::size_t number = 0; number < kNumberNames.size(); ++number) {
+    figures.mean_error[std::string(kNumberNames[number])] = error[static_cast<std::int64_t>(number)].item<double>();
+  }
+}
+
+IdentityFigures identity_figures(const torch::Tensor& same, const torch::Tensor& different) {
+  const double threshold = threshold_at(different, kImpostors);
+  return {area_under_curve(same, different), threshold, share_accepted(same, threshold)};
+}
+
+// embeddings [people * views, D] in that order.
+IdentityFigures measure_pairs(const torch::Tensor& embeddings, const torch::Tensor& people) {
+  const torch::Tensor likeness = torch::matmul(embeddings, embeddings.t());
+  const torch::Tensor same = people.unsqueeze(0).eq(people.unsqueeze(1));
+  const torch::Tensor once = torch::ones_like(same).triu(1);  // each pair once, none with itself
+  return identity_figures(likeness.masked_select(same.logical_and(once)),
+                          likeness.masked_select(same.logical_not().logical_and(once)));
+}
+
+IdentityFigures measure_references(const torch::Tensor& embeddings, const MeasurementOptions& options) {
+  const torch::Tensor by_person = embeddings.view({options.people, options.views, -1});
+  std::vector<torch::Tensor> means;
+  for (std::int64_t person = 0; person < options.people; ++person) {
+    means.push_back(mean_embedding(by_person[person].narrow(0, 0, options.references)));
+  }
+  const torch::Tensor fresh = by_person.slice(1, options.references).flatten(0, 1);
+  const torch::Tensor likeness = torch::matmul(fresh, torch::stack(means).t());  // [new images, people]
+  const torch::Tensor owner = torch::arange(options.people).repeat_interleave(options.views - options.references);
+  const torch::Tensor same = owner.unsqueeze(1).eq(torch::arange(options.people).unsqueeze(0));
+  return identity_figures(likeness.masked_select(same), likeness.masked_select(same.logical_not()));
+}
+
+}  // namespace
+
+ClassifierFigures measure_classifier(PortraitClassifier& classifier, const MeasurementOptions& options) {
+  TORCH_CHECK(options.people >= 2 && options.references >= 2 && options.references < options.views,
+              "a portrait classifier is measured on at least two people, with views left beside the references");
+  std::vector<portrait::Portrait> portraits;
+  for (std::int64_t i = 0; i < options.people * options.views; ++i) {
+    const auto person = static_cast<std::uint64_t>(i / options.views),
+               view = static_cast<std::uint64_t>(i % options.views);
+    portraits.push_back(
+        portrait::draw_portrait(portrait::image_seeds(portrait::PortraitSet::kValidation, person, view)));
+  }
+  const Reads reads = read_all(classifier, portraits, options);
+  ClassifierFigures figures;
+  figures.people = options.people;
+  figures.views = options.views;
+  figures.references = options.references;
+  measure_attributes(reads, figures);
+  figures.by_pair = measure_pairs(reads.embeddings, reads.labels.people);
+  figures.by_references = measure_references(reads.embeddings, options);
+  return figures;
+}
+
+}  // namespace sdtune::train::classifier

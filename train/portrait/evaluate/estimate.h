@@ -1,0 +1,28 @@
+// A figure and how sure it is: 95 % intervals over the images that were scored.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <functional>
+
+namespace sdtune::train::evaluate {
+
+struct Estimate {
+  double value = 0;
+  double low = 0;  // of the 95 % interval
+  double high = 0;
+  std::int64_t count = 0;  // images it was made from
+};
+
+// A share of yes and no, [n] bool with n > 0. Wilson's interval, which is not empty at 0 and 1.
+Estimate share_of(const torch::Tensor& hits);
+
+// The mean of [n] numbers, n > 0, with 1.96 standard errors either way (none for n = 1).
+Estimate mean_of(const torch::Tensor& values);
+
+// A figure of all `count` images together, given by their row numbers [n] int64: 1.96 jackknife standard errors,
+// where each of (up to) ten groups is left out once.
+Estimate jackknife(std::int64_t count, const std::function<double(const torch::Tensor& rows)>& figure);
+
+}  // namespace sdtune::train::evaluate

@@ -1,0 +1,81 @@
+#include "train/portrait/evaluate/subject.h"
+
+#include <cmath>
+#include <sstream>
+#include <vector>
+
+#include "model/base/error.h"
+#include "model/base/json.h"
+#include "model/core/image_tensor.h"
+#include "model/files/file_system.h"
+#include "model/image/crop.h"
+#include "model/image/image_read.h"
+#include "train/data/photo_folder.h"
+#include "train/identity/likeness.h"
+#include "train/portrait/classifier/portrait_images.h"
+#include "train/portrait/renderer/portrait_set.h"
+
+namespace sdtune::train::evaluate {
+
+namespace fs = std::filesystem;
+
+Subject make_subject(classifier::PortraitClassifier& classifier, std::uint64_t number,
+                     const torch::Tensor& references) {
+  Subject subject;
+  subject.number = number;
+  subject.who = portrait::draw_identity(portrait::image_seeds(portrait::PortraitSet::kReserved, number, 0).person);
+  subject.references = references;
+  subject.reading = classifier.read(references);
+  subject.mean_embedding = mean_embedding(subject.reading.embedding);
+  return subject;
+}
+
+torch::Tensor rendered_references(std::uint64_t number, std::int64_t count) {
+  std::vector<portrait::Portrait> portraits;
+  for (std::int64_t view = 0; view < count; ++view) {
+    portraits.push_back(portrait::draw_photo(
+        portrait::image_seeds(portrait::PortraitSet::kReserved, number, static_cast<std::uint64_t>(view))));
+  }
+  return classifier::portrait_images(portraits, classifier::kClassifierSize, 1);
+}
+
+torch::Tensor photo_references(const fs::path& folder) {
+  const PhotoFolder found = scan_photos(folder, "", /*use_captions=*/false);
+  if (!found.bad.empty()) throw DataError(found.bad);
+  std::vector<torch::Tensor> images;
+  for (const Photo& photo : found.photos) {
+    const Image image = model::read_image(photo.path);
+    const model::CropPlan plan = model::center_crop(image.width, image.height, classifier::kClassifierSize);
+    images.push_back(model::image_to_tensor(model::cropped(image, plan, model::Filter::kBicubic)));
+  }
+  return torch::stack(images);
+}
+
+std::optional<std::uint64_t> labelled_subject(const fs::path& folder) {
+  const fs::path path = folder / "labels.jsonl";
+  std::error_code status;
+  if (!fs::exists(path, status)) return std::nullopt;
+  std::optional<std::uint64_t> subject;
+  std::istringstream lines(read_file(path));
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string where = path.string() + ":" + std::to_string(++number);
+    const Json label = parse_json(line, where);
+    if (!label.is_object() || !label.contains("person_seed") || !label["person_seed"].is_number_unsigned()) {
+      throw DataError(where, "has no person_seed", "render the photos again with `sdtune render`");
+    }
+    const auto seed = label["person_seed"].get<std::uint64_t>();
+    if (seed < portrait::kReservedSeeds || seed - portrait::kReservedSeeds >= portrait::kReservedCount) {
+      throw DataError(where,
+                      "shows a person who is not reserved for evaluation (person_seed " + std::to_string(seed) + ")",
+                      "render one who is: sdtune render --subject N");
+    }
+    if (subject && *subject != seed - portrait::kReservedSeeds)
+      throw DataError(where, "shows another person than the lines above");
+    subject = seed - portrait::kReservedSeeds;
+  }
+  if (!subject) throw DataError(path.string(), "is empty");
+  return subject;
+}
+
+}  // namespace sdtune::train::evaluate

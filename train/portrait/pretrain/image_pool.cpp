@@ -1,0 +1,146 @@
+#include "train/portrait/pretrain/image_pool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "model/base/error.h"
+#include "model/base/json.h"
+#include "model/files/sha256.h"
+#include "train/portrait/renderer/renderer.h"
+
+namespace sdtune::train::pretrain {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kChannels = 3;
+constexpr std::int64_t kChunk = 128;  // images between two reads of stop_
+
+// What the renderer renders today, as a hash of a few small images.
+std::string renderer_hash() {
+  Sha256 hash;
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    const portrait::Portrait one = portrait::draw_portrait({seed, seed});
+    const std::vector<std::uint8_t> rgb = portrait::render_batch({one}, 32, 1);
+    hash.update(std::as_bytes(std::span(rgb)));
+  }
+  return hash.hex_digest();
+}
+
+}  // namespace
+
+ImagePool::ImagePool(FileSystem& files, PoolOptions options)
+    : files_(files), options_(std::move(options)), ready_(static_cast<std::size_t>(shards())) {
+  check_folder();
+  rendering_ = std::thread([this] { render_shards(); });
+}
+
+ImagePool::~ImagePool() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  rendering_.join();
+}
+
+std::int64_t ImagePool::images_in(std::int64_t shard) const {
+  return std::min(kShard, options_.count - shard * kShard);
+}
+
+fs::path ImagePool::shard_path(std::int64_t shard) const {
+  return options_.folder / fmt::format("{:05}.rgb", shard);
+}
+
+void ImagePool::check_folder() {
+  const fs::path path = options_.folder / "pool.json";
+  const Json expected = {
+      {"renderer", renderer_hash()}, {"size", options_.size}, {"views", options_.views}, {"first", options_.first}};
+  files_.create_directories(options_.folder);
+  if (!fs::exists(path)) {
+    write_file_atomically(files_, path, expected.dump(2) + "\n");
+    return;
+  }
+  const Json found = parse_json(read_file(path), path.string());
+  for (const auto& [key, value] : expected.items()) {
+    if (found.value(key, Json()) == value) continue;
+    throw ConfigError(path.string(),
+                      "the images were rendered with another " + key + " (got " + found.value(key, Json()).dump() +
+                          "; now " + value.dump() + ")",
+                      "remove " + options_.folder.string() + ", or choose another --output");
+  }
+}
+
+portrait::Portrait ImagePool::portrait(std::int64_t index) const {
+  const auto image = static_cast<std::uint64_t>(options_.first + index);
+  return portrait::draw_portrait({image / static_cast<std::uint64_t>(options_.views), image});
+}
+
+void ImagePool::render_shards() {
+  try {
+    for (std::int64_t shard = 0; shard < shards(); ++shard) {
+      const auto bytes = static_cast<std::uintmax_t>(images_in(shard) * kChannels * options_.size * options_.size);
+      std::error_code absent;
+      const bool is_there = fs::file_size(shard_path(shard), absent) == bytes && !absent;
+      if (!is_there && !render_shard(shard)) return;
+      publish(shard);
+    }
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    failure_ = std::current_exception();
+  }
+  changed_.notify_all();
+}
+
+bool ImagePool::render_shard(std::int64_t shard) {
+  std::string bytes;
+  for (std::int64_t done = 0; done < images_in(shard); done += kChunk) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stop_) return false;
+    }
+    std::vector<portrait::Portrait> chunk;
+    for (std::int64_t i = done; i < std::min(done + kChunk, images_in(shard)); ++i) {
+      chunk.push_back(portrait(shard * kShard + i));
+    }
+    const std::vector<std::uint8_t> rgb = portrait::render_batch(chunk, options_.size, options_.threads);
+    bytes.append(reinterpret_cast<const char*>(rgb.data()), rgb.size());
+  }
+  write_file_atomically(files_, shard_path(shard), bytes);
+  return true;
+}
+
+void ImagePool::publish(std::int64_t shard) {
+  auto file = std::make_unique<MappedFile>(shard_path(shard));
+  {
+    const std::lock_guard lock(mutex_);
+    ready_[static_cast<std::size_t>(shard)] = std::move(file);
+  }
+  changed_.notify_all();
+}
+
+const std::byte* ImagePool::wait_for(std::int64_t shard) {
+  std::unique_lock lock(mutex_);
+  const std::unique_ptr<MappedFile>& file = ready_.at(static_cast<std::size_t>(shard));
+  changed_.wait(lock, [&] { return file || failure_; });
+  if (!file) std::rethrow_exception(failure_);
+  return file->bytes().data();
+}
+
+torch::Tensor ImagePool::images(const std::vector<std::int64_t>& indices) {
+  const std::int64_t side = options_.size, bytes = kChannels * side * side;
+  const torch::Tensor rgb =
+      torch::empty({static_cast<std::int64_t>(indices.size()), side, side, kChannels}, torch::kUInt8);
+  auto* to = rgb.data_ptr<std::uint8_t>();
+  for (const std::int64_t index : indices) {
+    const auto* from = reinterpret_cast<const std::uint8_t*>(wait_for(index / kShard)) + index % kShard * bytes;
+    to = std::copy(from, from + bytes, to);
+  }
+  return rgb.permute({0, 3, 1, 2}).to(torch::kFloat32).div_(127.5).sub_(1.0).contiguous();
+}
+
+}  // namespace sdtune::train::pretrain

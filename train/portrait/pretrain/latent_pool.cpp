@@ -1,0 +1,86 @@
+#include "train/portrait/pretrain/latent_pool.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "model/base/json.h"
+#include "model/files/sha256.h"
+#include "model/weights/safetensors_writer.h"
+
+namespace sdtune::train::pretrain {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kEncodeBatch = 64;
+
+std::string weights_hash(torch::nn::Module& module) {
+  Sha256 hash;
+  for (const torch::Tensor& weight : module.parameters()) {
+    const torch::Tensor bytes = weight.detach().cpu().contiguous();
+    hash.update(std::span(static_cast<const std::byte*>(bytes.data_ptr()), bytes.nbytes()));
+  }
+  return hash.hex_digest();
+}
+
+}  // namespace
+
+LatentPool::LatentPool(FileSystem& files, fs::path folder, model::AutoencoderKL vae, ImagePool& images)
+    : files_(files),
+      folder_(std::move(folder)),
+      vae_(std::move(vae)),
+      images_(images),
+      shards_(static_cast<std::size_t>((images.count() + ImagePool::kShard - 1) / ImagePool::kShard)) {
+  const Json now = {{"vae", weights_hash(*vae_)}};
+  const fs::path record = folder_ / "latents.json";
+  if (fs::exists(record) && parse_json(read_file(record), record.string()) == now) return;
+  if (fs::exists(folder_)) files_.remove_tree(folder_);
+  files_.create_directories(folder_);
+  write_file_atomically(files_, record, now.dump(2) + "\n");
+}
+
+void LatentPool::encode_shard(std::int64_t index, const fs::path& path) {
+  const torch::NoGradGuard no_grad;
+  const torch::Device device = vae_->parameters().front().device();
+  const std::int64_t begin = index * ImagePool::kShard, end = std::min(begin + ImagePool::kShard, images_.count());
+  std::vector<torch::Tensor> means, deviations;
+  for (std::int64_t at = begin; at < end; at += kEncodeBatch) {
+    std::vector<std::int64_t> batch;
+    for (std::int64_t i = at; i < std::min(at + kEncodeBatch, end); ++i) batch.push_back(i);
+    const model::Moments moments = vae_->encode(images_.images(batch).to(device));
+    means.push_back(moments.mean.to(torch::kHalf).cpu());
+    deviations.push_back((0.5 * moments.logvar).exp().to(torch::kHalf).cpu());
+  }
+  model::write_safetensors(files_, path, {{"mean", torch::cat(means)}, {"deviation", torch::cat(deviations)}});
+}
+
+const model::SafetensorsFile& LatentPool::shard(std::int64_t index) {
+  std::unique_ptr<model::SafetensorsFile>& file = shards_.at(static_cast<std::size_t>(index));
+  if (!file) {
+    const fs::path path = folder_ / (std::to_string(index) + ".safetensors");
+    if (!fs::exists(path)) encode_shard(index, path);
+    file = std::make_unique<model::SafetensorsFile>(path);
+  }
+  return *file;
+}
+
+LatentPool::Posterior LatentPool::posterior(const std::vector<std::int64_t>& indices) {
+  std::vector<torch::Tensor> means, deviations;
+  for (const std::int64_t index : indices) {
+    const model::SafetensorsFile& file = shard(index / ImagePool::kShard);
+    means.push_back(file.tensor("mean")[index % ImagePool::kShard]);
+    deviations.push_back(file.tensor("deviation")[index % ImagePool::kShard]);
+  }
+  return {torch::stack(means).to(torch::kFloat32), torch::stack(deviations).to(torch::kFloat32)};
+}
+
+double LatentPool::scaling_factor() {
+  const torch::Tensor mean = shard(0).tensor("mean").to(torch::kFloat32);
+  return 1.0 / mean.std().item<double>();
+}
+
+}  // namespace sdtune::train::pretrain

@@ -1,0 +1,255 @@
+#include "train/portrait/pretrain/pretrain.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "model/core/device.h"
+#include "train/portrait/classifier/classifier_file.h"
+#include "train/portrait/classifier/classifier_measurement.h"
+#include "train/portrait/pretrain/base_design.h"
+#include "train/portrait/pretrain/base_figures.h"
+#include "train/portrait/pretrain/base_stage.h"
+#include "train/portrait/pretrain/classifier_stage.h"
+#include "train/portrait/pretrain/export_base.h"
+#include "train/portrait/pretrain/image_pool.h"
+#include "train/portrait/pretrain/latent_pool.h"
+#include "train/portrait/pretrain/prompt_curve.h"
+#include "train/portrait/pretrain/starting_weights.h"
+#include "train/portrait/pretrain/text_stage.h"
+#include "train/portrait/pretrain/vae_stage.h"
+
+namespace sdtune::train::pretrain {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kWarmupSteps = 300;
+constexpr std::int64_t kCurveImages = 128;
+// What a checkpoint was trained on that no option says: another version's would go on with other words or other noise.
+constexpr const char* kCaptions = "three in ten short";
+constexpr const char* kNoise = "zero terminal SNR";
+
+torch::Dtype compute_dtype(const PretrainOptions& options, torch::Device device) {
+  if (options.mixed_precision == "auto") return device.is_cuda() ? torch::kBFloat16 : torch::kFloat32;
+  return model::parse_dtype(options.mixed_precision, "mixed_precision");
+}
+
+PoolOptions pool_options(const PretrainOptions& options, const BaseDesign& design) {
+  const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+  PoolOptions pool;
+  pool.folder = fs::path(options.output) / "pictures";
+  pool.size = design.image_size;
+  pool.first = options.first_image;
+  pool.count = options.num_images;
+  if (pool.first % pool.views != 0) {
+    throw ConfigError("first_image", "is not the first image of a person (got " + std::to_string(pool.first) +
+                                         "; allowed: multiples of " + std::to_string(pool.views) + ")");
+  }
+  pool.threads = static_cast<int>(options.render_threads > 0 ? options.render_threads : cores);
+  return pool;
+}
+
+class Pretraining {
+ public:
+  Pretraining(const PretrainOptions& options, const PretrainObserver& observer, const StopFlag& stop)
+      : options_(options),
+        observer_(observer),
+        design_(BaseDesign::named(options.design)),
+        device_(model::parse_device(options.device, "device")),
+        dtype_(compute_dtype(options, device_)),
+        starting_hashes_(starting_hashes(options)),
+        pool_(real_file_system(), pool_options(options, design_)),
+        bundle_(starting_base(options, design_, pool_)) {
+    limits_.stop = &stop;
+    if (options.minutes) {
+      const std::chrono::duration<double, std::ratio<60>> allowed(*options.minutes);
+      limits_.deadline =
+          std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(allowed);
+    }
+    bundle_.to(torch::kFloat32, device_);
+  }
+
+  PretrainResult run() {
+    if (options_.stage == "figures") return measure();
+    if (options_.stage == "vae" || !takes_over_earlier_stages()) {
+      const StageEnd vae = train_vae();
+      if (vae != StageEnd::kFinished || options_.stage == "vae") return {vae, {}};
+    }
+    for (torch::Tensor weight : bundle_.vae->parameters()) weight.set_requires_grad(false);
+    if (options_.stage == "all" || options_.stage == "classifier") {
+      const StageEnd classifier = train_classifier();
+      if (classifier != StageEnd::kFinished || options_.stage == "classifier") return {classifier, {}};
+    }
+    if (options_.stage == "text" || !takes_over_earlier_stages()) {
+      const StageEnd text = train_text();
+      if (text != StageEnd::kFinished || options_.stage == "text") return {text, {}};
+    }
+    PretrainResult result = train_base();
+    if (result.end == StageEnd::kFinished && options_.stage == "all") measure();
+    return result;
+  }
+
+ private:
+  // A stage that is named starts from initial_model, whose own earlier stages are finished.
+  bool takes_over_earlier_stages() const { return !options_.initial_model.empty() && options_.stage != "all"; }
+
+  StagePlan plan(const std::string& name, const StageOptions& stage) const {
+    StagePlan plan;
+    plan.folder = fs::path(options_.output) / name;
+    plan.total_steps = stage.steps;
+    plan.warmup_steps = kWarmupSteps;
+    plan.checkpoint_steps = options_.checkpointing_steps;
+    plan.optim.learning_rate = stage.learning_rate;
+    plan.optim.adam_beta2 = 0.98;
+    plan.device = device_;
+    plan.dtype = dtype_;
+    // The names of options in checkpoints written before stay.
+    plan.identity.settings = {{"design", options_.design},
+                              {"seed", std::to_string(options_.seed)},
+                              {"first_picture", std::to_string(options_.first_image)},
+                              {"num_pictures", std::to_string(options_.num_images)},
+                              {"mixed_precision", model::dtype_name(dtype_)},
+                              {name + "_batch_size", std::to_string(stage.batch_size)},
+                              {name + "_learning_rate", std::to_string(stage.learning_rate)}};
+    plan.identity.settings.insert(starting_hashes_.begin(), starting_hashes_.end());
+    return plan;
+  }
+
+  StageEnd train_vae() {
+    VaeStage stage(bundle_.vae, pool_, static_cast<std::uint64_t>(options_.seed), options_.vae.batch_size);
+    StageLoop loop(stage, plan("vae", options_.vae), observer_.on_progress);
+    const StageEnd end = loop.run(limits_);
+    loop.settle();
+    return end;
+  }
+
+  // What the VAE makes of images: the classifier must read those too.
+  torch::Tensor reconstruct(const torch::Tensor& images) {
+    const torch::NoGradGuard no_grad;
+    return bundle_.vae->decode(bundle_.vae->encode(images.to(torch::kFloat32)).mean);
+  }
+
+  StageEnd train_classifier() {
+    const fs::path folder = fs::path(options_.output) / "judge";
+    classifier::ClassifierNetwork network = starting_classifier(options_);
+    network->to(device_);
+    ClassifierStage stage(pool_, network, static_cast<std::uint64_t>(options_.seed),
+                          [this](const torch::Tensor& images) { return reconstruct(images); });
+    StageLoop loop(stage, plan("judge", options_.classifier), observer_.on_progress);
+    const bool had_finished = loop.step() == options_.classifier.steps && fs::exists(folder / "model" / "judge.json");
+    const StageEnd end = loop.run(limits_);
+    loop.settle();
+    network->eval();
+    if (end == StageEnd::kFinished && !had_finished) measure_classifier(network, folder / "model");
+    return end;
+  }
+
+  void measure_classifier(classifier::ClassifierNetwork& network, const fs::path& folder) {
+    classifier::PortraitClassifier unmeasured(network, {});
+    classifier::MeasurementOptions measurement;
+    measurement.threads = pool_options(options_, design_).threads;
+    classifier::save_classifier(real_file_system(), folder, network,
+                                classifier::measure_classifier(unmeasured, measurement));
+  }
+
+  StageEnd train_text() {
+    TextStage stage(bundle_, pool_, static_cast<std::uint64_t>(options_.seed), options_.text.batch_size);
+    StagePlan text = plan("text", options_.text);
+    text.identity.settings["captions"] = kCaptions;
+    StageLoop loop(stage, text, observer_.on_progress);
+    const StageEnd end = loop.run(limits_);
+    loop.settle();
+    return end;
+  }
+
+  PretrainResult train_base() {
+    LatentPool latents(real_file_system(), fs::path(options_.output) / "latents", bundle_.vae, pool_);
+    bundle_.vae = with_scaling_factor(bundle_.vae, latents.scaling_factor());
+    BaseStageOptions stage_options;
+    stage_options.seed = static_cast<std::uint64_t>(options_.seed);
+    stage_options.batch_size = options_.base.batch_size;
+    stage_options.objective.snr_gamma = options_.snr_gamma;
+    stage_options.head_weight = options_.head_weight;
+    BaseStage stage(bundle_, pool_, latents, stage_options);
+    StagePlan base = plan("base", options_.base);
+    base.average_decay = options_.base_average_decay;
+    base.identity.settings["captions"] = kCaptions;
+    base.identity.settings["noise"] = kNoise;
+    base.identity.settings["base_average_decay"] = std::to_string(options_.base_average_decay);
+    base.identity.settings["snr_gamma"] = options_.snr_gamma ? std::to_string(*options_.snr_gamma) : "none";
+    base.identity.settings["head_weight"] = std::to_string(options_.head_weight);
+    base.evaluation_steps = options_.evaluation_steps;
+    StageLoop loop(stage, base, observer_.on_progress);
+    std::optional<classifier::PortraitClassifier> classifier = find_classifier();
+    std::optional<PromptCurve> curve;
+    if (classifier) curve.emplace(bundle_, *classifier, base.folder, kCurveImages);
+    if (curve) loop.on_evaluation([&](std::int64_t step) { tell_accuracy(step, curve->evaluate(step)); });
+    PretrainResult result;
+    result.end = loop.run(limits_);
+    loop.settle();
+    result.model_path = fs::path(options_.output) / "model";
+    export_base(real_file_system(), bundle_, result.model_path);
+    return result;
+  }
+
+  // Of the exported model, with the exported classifier: what others will have.
+  PretrainResult measure() const {
+    const fs::path folder(options_.output);
+    const std::optional<classifier::PortraitClassifier> found = find_classifier();
+    if (!found)
+      throw ConfigError("stage", "figures need a portrait classifier, and there is none in " + folder.string(),
+                        "train it first: --stage classifier");
+    classifier::PortraitClassifier classifier = *found;
+    model::ModelBundle bundle = model::load_bundle(folder / "model", torch::kFloat32, device_);
+    FigureOptions figures;
+    figures.renders = figures.prompts = options_.figure_images;
+    figures.measurement.people = options_.figure_images / 2;
+    figures.measurement.threads = pool_options(options_, design_).threads;
+    write_file_atomically(real_file_system(), folder / "figures.json",
+                          measure_base(bundle, classifier, figures).dump(2) + "\n");
+    if (observer_.on_line) observer_.on_line("figures in " + (folder / "figures.json").string());
+    return {StageEnd::kFinished, folder / "model"};
+  }
+
+  // The one that was trained here, else the one begun with. Without one the base is trained all the same, only not
+  // watched.
+  std::optional<classifier::PortraitClassifier> find_classifier() const {
+    const fs::path folder = fs::path(options_.output) / "judge" / "model";
+    if (fs::exists(folder / "judge.json")) return classifier::PortraitClassifier::load(folder, device_);
+    if (!options_.initial_classifier.empty())
+      return classifier::PortraitClassifier::load(options_.initial_classifier, device_);
+    if (observer_.on_line)
+      observer_.on_line("no portrait classifier in " + folder.string() + ": no curve of prompt accuracy");
+    return std::nullopt;
+  }
+
+  void tell_accuracy(std::int64_t step, const PromptAccuracy& accuracy) const {
+    if (!observer_.on_line) return;
+    const auto percent = std::to_string(static_cast<int>(accuracy.mean * 100.0 + 0.5));
+    observer_.on_line("base step " + std::to_string(step) + ": the portrait classifier finds " + percent +
+                      " % of the prompts' attributes");
+  }
+
+  const PretrainOptions& options_;
+  const PretrainObserver& observer_;
+  BaseDesign design_;
+  torch::Device device_;
+  torch::Dtype dtype_;
+  std::map<std::string, std::string> starting_hashes_;
+  ImagePool pool_;
+  model::ModelBundle bundle_;
+  StageLimits limits_;
+};
+
+}  // namespace
+
+PretrainResult pretrain(const PretrainOptions& options, const PretrainObserver& observer, const StopFlag& stop) {
+  return Pretraining(options, observer, stop).run();
+}
+
+}  // namespace sdtune::train::pretrain

@@ -1,0 +1,66 @@
+// The parts of find_problems, one for each thing that a configuration points to. Each adds what it finds to `problems`
+// and throws nothing for users' mistakes.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/base/error.h"
+#include "model/pipeline/bundle.h"
+#include "model/pipeline/model_survey.h"
+#include "train/config/train_config.h"
+#include "train/data/photo_folder.h"
+#include "train/identity/portrait_reader_source.h"
+#include "train/preflight/photo_report.h"
+#include "train/resume/resume_point.h"
+
+namespace sdtune::train {
+
+inline void append(std::vector<Problem>& problems, const std::vector<Problem>& more) {
+  problems.insert(problems.end(), more.begin(), more.end());
+}
+
+// Options that contradict each other, on any machine.
+void check_contradictions(const TrainConfig& config, std::vector<Problem>& problems);
+
+// Those, and options that ask for what this machine does not have.
+void check_options(const TrainConfig& config, std::vector<Problem>& problems);
+
+// The photo folders: each photo is decoded once, examined and kept as `use` asks. What is returned can be trained on.
+PhotoReport check_photos(const TrainConfig& config, const PortraitReaderSource& readers, PhotoUse use,
+                         std::vector<Problem>& problems);
+
+// The photos of validation_data_dir, likewise.
+PhotoReport check_held_out(const TrainConfig& config, PhotoUse use, std::vector<Problem>& problems);
+
+// The user's own images in the folders of class images, which generated ones complete.
+void check_class_images(const TrainConfig& config, std::vector<Problem>& problems);
+
+// The base model by its configs, weight headers and tokenizer; and what depends on it: resolution, lengths of prompts
+// and captions. Unset when there is no such model.
+std::optional<model::ModelSurvey> check_base(const TrainConfig& config, const std::vector<Photo>& photos,
+                                             std::vector<Problem>& problems);
+
+// What the run generates before its first step: whether the base's scheduler takes the steps of class images, of the
+// first validation and of the first identity evaluation, and whether class images can be written.
+void check_generation(const TrainConfig& config, const model::ModelBundle& base, std::vector<Problem>& problems);
+
+// What identity evaluation needs: a base of rendered people, photos of one, a classifier, words that call the subject.
+void check_identity(const TrainConfig& config, const PortraitReaderSource& readers, const std::vector<Photo>& photos,
+                    std::vector<Problem>& problems);
+
+// Whether a folder that `option` names can be written, or made. False where it can be neither.
+bool check_writable(const std::string& option, const std::filesystem::path& folder, std::vector<Problem>& problems);
+
+// Whether the run folder is free and can be written, and whether the disk holds two checkpoints and the model.
+void check_output(const TrainConfig& config, const std::optional<model::ModelSurvey>& base,
+                  std::vector<Problem>& problems);
+
+// Whether the checkpoint of resume_from_checkpoint is whole, and where nothing else is wrong, what changed since it was
+// written: options, photos, captions, class images, masks, base, effective batch.
+ResumePoint check_resume(const TrainConfig& config, const std::optional<model::ModelSurvey>& base,
+                         const std::vector<Photo>& photos, std::vector<Problem>& problems);
+
+}  // namespace sdtune::train

@@ -1,0 +1,64 @@
+// The check of what identity evaluation needs.
+#include "model/files/hub_cache.h"
+#include "model/files/model_note.h"
+#include "train/config/concept_options.h"
+#include "train/data/trigger.h"
+#include "train/preflight/preflight_checks.h"
+#include "train/preflight/rendered_base.h"
+
+namespace sdtune::train {
+
+namespace {
+
+// A base of camera photos generates nothing that the classifier was trained to read.
+void check_rendered(const std::string& base, std::vector<Problem>& problems) {
+  if (read_model_note(find_model_folder(base)).rendered_people) return;
+  problems.push_back(
+      {"identity_steps", "needs a base of rendered people, for the portrait classifier (got " + base + ")",
+       "give identity_model, or leave it out; validation_prompt and validation_data_dir work with any base"});
+}
+
+void check_triggers(const TrainConfig& config, std::vector<Problem>& problems) {
+  if (!config.data.trigger_word.empty()) return;
+  std::vector<Problem> reported_by_the_images;
+  for (const ConceptOptions& subject : concepts_of(config.data, reported_by_the_images)) {
+    if (!trigger_of(subject.instance_prompt, subject.class_prompt).empty()) continue;
+    problems.push_back({"identity_steps",
+                        "needs words for the subject, and the class prompt has all of the instance prompt's (got \"" +
+                            subject.instance_prompt + "\")",
+                        "say \"a photo of sks person\", or give trigger_word"});
+  }
+}
+
+}  // namespace
+
+void check_identity(const TrainConfig& config, const PortraitReaderSource& readers, const std::vector<Photo>& photos,
+                    std::vector<Problem>& problems) {
+  const IdentityOptions& options = config.identity;
+  if (!options.identity_steps) {
+    if (options.early_stop_patience) {
+      problems.push_back({"early_stop_patience", "needs identity evaluations", "give identity_steps as well"});
+    }
+    if (!options.identity_model.empty()) {
+      problems.push_back({"identity_model", "needs identity evaluations", "give identity_steps as well"});
+    }
+    return;
+  }
+  check_triggers(config, problems);
+  if (!options.identity_model.empty()) {  // the check of the images tries it
+    if (options.identity_classifier.empty()) return;
+    problems.push_back(
+        {"identity_model", "replaces the portrait classifier that identity_classifier names", "give one of them"});
+    return;
+  }
+  if (const std::optional<Problem> unreadable = unreadable_photos(photos)) problems.push_back(*unreadable);
+  try {
+    if (!config.run.base.empty()) check_rendered(config.run.base, problems);
+  } catch (const WeightError&) {
+    // A base or a note that cannot be read is named by the check of the base.
+  }
+  const std::vector<Problem> unusable = readers.problems(options);
+  problems.insert(problems.end(), unusable.begin(), unusable.end());
+}
+
+}  // namespace sdtune::train

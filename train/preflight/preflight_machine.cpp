@@ -1,0 +1,123 @@
+// The checks of options that need nothing but this machine.
+
+#include <charconv>
+#include <cstdlib>
+#include <system_error>
+
+#include "model/core/device.h"
+#include "model/files/file_system.h"
+#include "train/config/concept_options.h"
+#include "train/dist/rank_env.h"
+#include "train/optim/lr_schedule.h"
+#include "train/preflight/preflight_checks.h"
+
+namespace sdtune::train {
+namespace {
+
+bool all_digits(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+void check_micro_batch(const RunOptions& run, std::vector<Problem>& problems) {
+  if (run.micro_batch.empty() || run.micro_batch == "auto") return;
+  std::int64_t micro = 0;
+  const char* end = run.micro_batch.data() + run.micro_batch.size();
+  const auto [stop, status] = std::from_chars(run.micro_batch.data(), end, micro);
+  const bool divides = status == std::errc() && stop == end && micro >= 1 && run.train_batch_size % micro == 0;
+  if (divides) return;
+  problems.push_back({"micro_batch",
+                      "must divide train_batch_size (got " + run.micro_batch + "; allowed: auto, or a divisor of " +
+                          std::to_string(run.train_batch_size) + ")",
+                      ""});
+}
+
+void check_device(const TrainConfig& config, std::vector<Problem>& problems) {
+  const std::string& device = config.run.device;
+  const bool is_cuda = device == "cuda" || (device.starts_with("cuda:") && all_digits(device.substr(5)));
+  if (!is_cuda && device != "cpu" && device != "auto") {
+    problems.push_back({"device", "is unknown (got " + device + "; allowed: auto, cpu, cuda, cuda:N)", ""});
+    return;
+  }
+  const std::string no_cuda = device == "cpu" ? "cpu was asked for" : model::why_no_cuda();
+  if (is_cuda && !no_cuda.empty()) problems.push_back({"device", "cannot be " + device + ": " + no_cuda, ""});
+  const bool on_cpu = device == "cpu" || (device == "auto" && !no_cuda.empty());
+  if (on_cpu && config.precision.mixed_precision == "fp16" && std::getenv("SDTUNE_EMULATE_FP16") == nullptr) {
+    problems.push_back({"mixed_precision", "fp16 needs a GPU, and the device is a CPU (allowed there: no, bf16)", ""});
+  }
+}
+
+void check_schedule(const TrainConfig& config, std::vector<Problem>& problems) {
+  const std::int64_t steps = config.run.max_train_steps.value_or(1);
+  const OptimOptions& options = config.optim;
+  if (config.run.max_train_steps && options.lr_scheduler != "constant" && options.lr_warmup_steps > steps) {
+    problems.push_back({"lr_warmup_steps",
+                        "is longer than the run (got " + std::to_string(options.lr_warmup_steps) +
+                            "; allowed: at most max_train_steps, " + std::to_string(steps) + ")",
+                        ""});
+  }
+  try {
+    LrSchedule::from_options(options, steps, 1);
+  } catch (const Error& error) {
+    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
+}
+
+void check_data(const TrainConfig& config, std::vector<Problem>& problems) {
+  const DataOptions& data = config.data;
+  if (!data.images.empty() && !data.concepts.empty()) {
+    problems.push_back({"concepts", "and images contradict each other", "give the images of each subject in concepts"});
+  }
+  if (!data.center_crop && data.crop_style && *data.crop_style != "random") {
+    problems.push_back({"crop_style",
+                        "and center_crop contradict each other (got " + *data.crop_style +
+                            "; allowed with center_crop: false is random)",
+                        "give one of them"});
+  }
+  std::vector<Problem> reported_by_the_images;
+  for (const ConceptOptions& subject : concepts_of(data, reported_by_the_images)) {
+    if (data.with_prior_preservation && subject.class_prompt.empty()) {
+      problems.push_back({"class_prompt", "is empty, and with_prior_preservation needs it", ""});
+    }
+    if (data.with_prior_preservation && is_file(subject.class_data_dir)) {
+      problems.push_back({"class_data_dir", "is not a folder (got " + subject.class_data_dir + ")", ""});
+    }
+  }
+  const bool two_forwards = data.enable_bucket && data.with_prior_preservation;
+  if (two_forwards && config.run.gradient_checkpointing && config.lora.lora_dropout > 0 &&
+      config.run.method == "lora") {
+    problems.push_back({"lora_dropout",
+                        "cannot be repeated for gradient_checkpointing when enable_bucket gives photos and class "
+                        "images different sizes (got " +
+                            std::to_string(config.lora.lora_dropout) + "; allowed: 0)",
+                        "or switch one of the others off"});
+  }
+}
+
+void check_ranks(std::vector<Problem>& problems) {
+  try {
+    read_rank_env();
+  } catch (const Error& error) {
+    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
+}
+
+}  // namespace
+
+void check_contradictions(const TrainConfig& config, std::vector<Problem>& problems) {
+  const std::vector<Problem> optimizer = optimizer_problems(config.optim);
+  problems.insert(problems.end(), optimizer.begin(), optimizer.end());
+  if (config.run.overwrite && !config.checkpoint.resume_from_checkpoint.empty()) {
+    problems.push_back({"overwrite", "and resume_from_checkpoint contradict each other", "give one of them"});
+  }
+  check_data(config, problems);
+  check_micro_batch(config.run, problems);
+  check_schedule(config, problems);
+}
+
+void check_options(const TrainConfig& config, std::vector<Problem>& problems) {
+  check_contradictions(config, problems);
+  check_device(config, problems);
+  check_ranks(problems);
+}
+
+}  // namespace sdtune::train

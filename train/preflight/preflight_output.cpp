@@ -1,0 +1,104 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "model/options/field.h"
+#include "train/config/run_folder.h"
+#include "train/dist/rank_env.h"
+#include "train/preflight/preflight_checks.h"
+#include "train/preflight/run_lock.h"
+
+namespace sdtune::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kBytesPerTrained = 12;  // master and two moments, float32
+constexpr std::int64_t kLoraShare = 10;        // a LoRA of rank 64 on every layer is smaller than a tenth of the model
+constexpr std::int64_t kBytesPerSaved = 4;     // the result is float32
+constexpr std::int64_t kBytesPerAverage = 4;   // float32
+constexpr double kGibibyte = 1024.0 * 1024.0 * 1024.0;
+
+// The folder itself, or the nearest one above that exists.
+fs::path nearest_existing(const fs::path& folder) {
+  fs::path path = fs::absolute(folder);
+  while (!fs::exists(path) && path.has_parent_path() && path != path.parent_path()) path = path.parent_path();
+  return path;
+}
+
+std::string gibibytes(double bytes) {
+  const auto tenths = static_cast<std::int64_t>(bytes / kGibibyte * 10.0);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
+}
+
+// Two checkpoints, because the old one goes only when the new one is safe, and the model.
+std::int64_t bytes_needed(const TrainConfig& config, const model::ModelSurvey& base) {
+  std::int64_t trained = 0;
+  std::int64_t all = 0;
+  for (const model::PartSurvey& part : base.parts) {
+    all += part.totals.parameters;
+    const bool is_text = part.name.starts_with("text_encoder");
+    if (part.name == "unet" || (is_text && config.run.train_text_encoder)) trained += part.totals.parameters;
+  }
+  if (config.run.method == "lora") trained /= kLoraShare;
+  const std::int64_t per_trained = kBytesPerTrained + (config.optim.use_ema ? kBytesPerAverage : 0);
+  // The best weights so far, and better ones that replace them.
+  const std::int64_t best = config.identity.identity_steps && config.identity.keep_best ? 2 * kBytesPerSaved : 0;
+  return (2 * per_trained + best) * trained + kBytesPerSaved * all;
+}
+
+void check_room(const TrainConfig& config, const fs::path& existing, const model::ModelSurvey& base,
+                std::vector<Problem>& problems) {
+  std::error_code error;
+  const fs::space_info space = fs::space(existing, error);
+  const std::int64_t needed = bytes_needed(config, base);
+  if (error || space.available >= static_cast<std::uintmax_t>(needed)) return;
+  problems.push_back({"output",
+                      "no space for two checkpoints and the model on the disk of " + existing.string() + " (got " +
+                          gibibytes(static_cast<double>(space.available)) +
+                          "; needed: " + gibibytes(static_cast<double>(needed)) + ")",
+                      "choose another --output"});
+}
+
+// Whoever holds the lock is asked by the first rank alone, which will take it.
+void check_lock(const RunFolder& folder, std::vector<Problem>& problems) {
+  try {
+    if (read_rank_env().rank != 0) return;
+  } catch (const ConfigError&) {
+    return;  // check_options says what is wrong with the environment
+  }
+  const std::optional<Problem> held = RunLock::holder(folder.lock());
+  if (held) problems.push_back(*held);
+}
+
+}  // namespace
+
+bool check_writable(const std::string& option, const fs::path& folder, std::vector<Problem>& problems) {
+  const fs::path existing = nearest_existing(folder);
+  const std::string hint = "choose another " + flag_name(option);
+  if (!fs::is_directory(existing)) {
+    problems.push_back({option, existing.string() + " is not a folder", hint});
+    return false;
+  }
+  if (::access(existing.c_str(), W_OK | X_OK) != 0) {
+    problems.push_back({option, "cannot write into " + existing.string() + ": " + std::strerror(errno), hint});
+  }
+  return true;
+}
+
+void check_output(const TrainConfig& config, const std::optional<model::ModelSurvey>& base,
+                  std::vector<Problem>& problems) {
+  const RunFolder folder = run_folder(config);
+  if (!check_writable("output", folder.root, problems)) return;
+  const bool continues = !config.checkpoint.resume_from_checkpoint.empty() || config.run.overwrite;
+  if (folder.has_run() && !continues) {
+    problems.push_back({folder.root.string(), "has a run in it",
+                        "--resume-from-checkpoint latest goes on with it, --overwrite deletes it"});
+  }
+  check_lock(folder, problems);
+  if (base) check_room(config, nearest_existing(folder.root), *base, problems);
+}
+
+}  // namespace sdtune::train

@@ -1,0 +1,75 @@
+// The checks of the photo folders.
+#include <memory>
+#include <utility>
+
+#include "train/config/concept_options.h"
+#include "train/config/run_folder.h"
+#include "train/data/class_images.h"
+#include "train/data/face_finder.h"
+#include "train/data/photo_masks.h"
+#include "train/data/photo_set.h"
+#include "train/preflight/photo_report.h"
+#include "train/preflight/preflight_checks.h"
+
+namespace sdtune::train {
+
+PhotoReport check_held_out(const TrainConfig& config, PhotoUse use, std::vector<Problem>& problems) {
+  const std::string& folder = config.observe.validation_data_dir;
+  if (folder.empty()) return {};
+  PhotoReport report;
+  try {
+    report.rule = crop_rule(config);
+    report.rule.random = false;
+    PhotoVisitor visitor;
+    std::shared_ptr<DecodedPhotos> kept;
+    if (use == PhotoUse::kTrain || use == PhotoUse::kPrepare) {
+      kept = std::make_shared<DecodedPhotos>(report.rule, photo_filter(config), /*shows_faces=*/false);
+      visitor.keep = [&](const Photo& photo, const Image& image) { kept->keep(photo, image); };
+    }
+    report.folder = scan_photos(folder, config.data.instance_prompt, true, visitor);
+    report.kept = std::move(kept);
+    append(problems, report.folder.bad);
+  } catch (const Error& error) {
+    append(problems, error.problems());
+  }
+  return report;
+}
+
+void check_class_images(const TrainConfig& config, std::vector<Problem>& problems) {
+  if (!config.data.with_prior_preservation) return;
+  std::vector<Problem> reported_by_the_photos;
+  for (const ConceptOptions& subject : concepts_of(config.data, reported_by_the_photos)) {
+    try {
+      own_class_images(subject.class_data_dir);
+    } catch (const Error& error) {
+      append(problems, error.problems());
+    }
+  }
+}
+
+PhotoReport check_photos(const TrainConfig& config, const PortraitReaderSource& readers, PhotoUse use,
+                         std::vector<Problem>& problems) {
+  const DataOptions& options = config.data;
+  if (options.images.empty() && options.concepts.empty()) {
+    problems.push_back({"images", "is not given", "name the folder with the photos: --images DIR"});
+    return {};
+  }
+  const std::size_t before = problems.size();
+  concepts_of(options, problems);
+  if (problems.size() > before) return {};
+  try {
+    if (!options.face_model.empty()) face_models(options.face_model);
+    const std::string& recognizer = config.identity.identity_model;
+    if (!recognizer.empty()) check_recognizer(recognizer, options.face_model);
+    PhotoReport report = examine_photos(config, readers, use);
+    const PhotoFolder& folder = report.folder;
+    if (options.on_bad_image == "stop" || folder.photos.empty()) append(problems, folder.bad);
+    if (config.objective.masked_loss) append(problems, mask_problems(folder.photos));
+    return report;
+  } catch (const Error& error) {
+    append(problems, error.problems());
+  }
+  return {};
+}
+
+}  // namespace sdtune::train

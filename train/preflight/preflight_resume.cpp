@@ -1,0 +1,108 @@
+// The check of the checkpoint to resume from: whether it is whole, and whether this run is the one that wrote it.
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "model/base/json.h"
+#include "model/files/hub_cache.h"
+#include "model/files/json_file.h"
+#include "model/pipeline/image_shape.h"
+#include "train/checkpoint/checkpoint_reader.h"
+#include "train/config/concept_options.h"
+#include "train/config/resolve_options.h"
+#include "train/config/run_folder.h"
+#include "train/config/total_steps.h"
+#include "train/data/class_image_sets.h"
+#include "train/data/photo_set.h"
+#include "train/dist/rank_env.h"
+#include "train/preflight/preflight_checks.h"
+#include "train/resume/resume_fingerprint.h"
+
+namespace sdtune::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The options as build_run resolves them, before any model is loaded.
+TrainConfig resolved(const TrainConfig& config, const fs::path& base, const std::vector<Photo>& photos,
+                     std::int64_t effective_batch) {
+  TrainConfig run = config;
+  resolve_options(run, model::read_image_shape(base).resolution);
+  keep_effective_batch(run, read_rank_env().world_size, effective_batch);
+  std::int64_t epoch_size = 0;
+  for (const Photo& photo : photos) epoch_size += photo.repeats;
+  run.run.max_train_steps =
+      total_steps(run.run, static_cast<std::int64_t>(photos.size()), epoch_size, effective_batch).steps;
+  return run;
+}
+
+// The class images that are there. One that is still to be generated will be what it was, and is compared then.
+std::vector<ClassImage> class_images_there(const TrainConfig& run, const ClassImageBase& base,
+                                           const std::map<std::string, std::string>& saved,
+                                           std::map<std::string, std::string>& expected) {
+  std::vector<ClassImage> images;
+  if (!run.data.with_prior_preservation) return images;
+  for (const ClassImageSet& set : class_image_sets(concepts_of(run.data))) {
+    const ClassImageSettings settings =
+        class_image_settings(set, run.data, static_cast<std::uint64_t>(run.run.seed), base);
+    const ClassImagePlan plan = plan_class_images(set.folder, set.count, settings);
+    for (std::size_t i = 0, next = 0; i < plan.files.size(); ++i) {
+      if (next == plan.missing.size() || plan.missing[next] != static_cast<std::int64_t>(i)) {
+        images.push_back({plan.files[i], set.prompt});
+        continue;
+      }
+      ++next;
+      for (const std::string& name : class_image_names(plan.files[i], set.prompt)) {
+        if (saved.contains(name)) expected.insert(*saved.find(name));
+      }
+    }
+  }
+  return images;
+}
+
+std::vector<Problem> changes_since(const ResumePoint& resume, const TrainConfig& config,
+                                   const model::ModelSurvey& survey, std::vector<Photo> photos,
+                                   std::string& base_hash) {
+  const fs::path base = find_model_folder(config.run.base);
+  const TrainConfig run = resolved(config, base, photos, resume.state.effective_batch);
+  drop_unused_faces(photos, run.data);
+  ResumeFingerprint now;
+  now.base_hash = base_hash = hash_of_base(base);
+  now.settings = fingerprint_settings(run);
+  const ClassImageBase generator = {now.base_hash, survey.scheduler_class,
+                                    read_json(base / "scheduler" / "scheduler_config.json")};
+  std::map<std::string, std::string> expected;
+  const std::vector<ClassImage> class_images =
+      class_images_there(run, generator, resume.state.fingerprint.images, expected);
+  now.images = fingerprint_images(photos, class_images, run.objective.masked_loss);
+  now.images.merge(expected);
+  return fingerprint_changes(completed_fingerprint(resume.state.fingerprint, now), now);
+}
+
+}  // namespace
+
+ResumePoint check_resume(const TrainConfig& config, const std::optional<model::ModelSurvey>& base,
+                         const std::vector<Photo>& photos, std::vector<Problem>& problems) {
+  ResumePoint resume;
+  try {
+    FoundCheckpoint found = find_checkpoint(config.checkpoint.resume_from_checkpoint, run_folder(config).checkpoints());
+    resume.warnings = std::move(found.warnings);
+    if (!found.path) return resume;
+    resume.checkpoint = *found.path;
+    resume.state = read_run_state(resume.checkpoint);
+  } catch (const CheckpointError& error) {
+    resume.faults = error.problems();
+    append(problems, resume.faults);
+    return resume;
+  }
+  if (!base || !problems.empty()) return resume;  // with other faults in place, a comparison would only repeat them
+  try {
+    append(problems, changes_since(resume, config, *base, photos, resume.base_hash));
+  } catch (const Error& error) {
+    append(problems, error.problems());
+  }
+  return resume;
+}
+
+}  // namespace sdtune::train
