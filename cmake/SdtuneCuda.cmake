@@ -1,49 +1,51 @@
 # libsdtune_cuda.so: our kernels and the NCCL backend. Loaded at run time (model/core/device.cpp), never linked, so this
 # is the only part that needs a CUDA compiler. nvcc is looked for in CUDACXX, PATH, /usr/local/cuda and the venv's wheels.
-set(SDTUNE_CUDA_RELEASE_LIST 75 80 86 90 100 120)  # what LibTorch 2.11.0's wheel is built for
-
 get_filename_component(site_packages "${SDTUNE_TORCH_DIR}/.." ABSOLUTE)
+# Of the toolkits at hand, the first whose CUDA has LibTorch's major version.
 if(NOT CMAKE_CUDA_COMPILER)
-  find_program(SDTUNE_NVCC nvcc HINTS "$ENV{CUDACXX}" ENV PATH PATHS /usr/local/cuda/bin "${site_packages}/nvidia/cu13/bin")
-  if(DEFINED ENV{CUDACXX})
-    set(SDTUNE_NVCC "$ENV{CUDACXX}")
+  set(unfit "")
+  foreach(candidate "$ENV{CUDACXX}" nvcc /usr/local/cuda/bin/nvcc "${site_packages}/nvidia/cu${SDTUNE_TORCH_CUDA_MAJOR}/bin/nvcc")
+    unset(found_nvcc CACHE)
+    if(NOT candidate STREQUAL "")
+      find_program(found_nvcc "${candidate}")
+    endif()
+    if(NOT found_nvcc)
+      continue()
+    endif()
+    execute_process(COMMAND "${found_nvcc}" --version OUTPUT_VARIABLE nvcc_text ERROR_QUIET)
+    string(REGEX MATCH "release ([0-9]+)\\.([0-9]+)" nvcc_release "${nvcc_text}")
+    if(CMAKE_MATCH_1 EQUAL SDTUNE_TORCH_CUDA_MAJOR)
+      set(CMAKE_CUDA_COMPILER "${found_nvcc}")
+      break()
+    endif()
+    string(APPEND unfit "${found_nvcc} is ${nvcc_release}; ")
+  endforeach()
+  if(NOT CMAKE_CUDA_COMPILER)
+    message(FATAL_ERROR "SDTUNE_CUDA=ON needs nvcc ${SDTUNE_TORCH_CUDA_MAJOR}.x, as LibTorch is built with it (${unfit}none other was found): "
+      "install that toolkit, set CUDACXX, or pip install -r requirements/cuda.txt")
   endif()
-  if(NOT SDTUNE_NVCC)
-    message(FATAL_ERROR "SDTUNE_CUDA=ON needs nvcc 13.0: install a toolkit, set CUDACXX, or pip install -r requirements/cuda.txt")
-  endif()
-  set(CMAKE_CUDA_COMPILER "${SDTUNE_NVCC}")
 endif()
 
-if(SDTUNE_CUDA_ARCHITECTURES STREQUAL "release")
-  set(cuda_sass ${SDTUNE_CUDA_RELEASE_LIST})
-  list(GET cuda_sass -1 cuda_ptx)  # PTX of the newest, for GPUs that come later
-  list(TRANSFORM cuda_sass APPEND "-real" OUTPUT_VARIABLE CMAKE_CUDA_ARCHITECTURES)
+list(TRANSFORM cuda_sass APPEND "-real" OUTPUT_VARIABLE CMAKE_CUDA_ARCHITECTURES)
+if(NOT cuda_ptx EQUAL 0)
   list(APPEND CMAKE_CUDA_ARCHITECTURES "${cuda_ptx}-virtual")
-else()
-  set(cuda_sass ${SDTUNE_CUDA_ARCHITECTURES})
-  set(cuda_ptx 0)
-  list(TRANSFORM cuda_sass APPEND "-real" OUTPUT_VARIABLE CMAKE_CUDA_ARCHITECTURES)
 endif()
-list(JOIN cuda_sass ", " cuda_sass_text)
 set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 enable_language(CUDA)
-if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13.0 OR CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 14)
-  message(FATAL_ERROR "nvcc ${CMAKE_CUDA_COMPILER_VERSION}: LibTorch's wheel is built with CUDA 13.0, and nvcc 13.x is needed")
+if(NOT CMAKE_CUDA_COMPILER_VERSION MATCHES "^${SDTUNE_TORCH_CUDA_MAJOR}\\.")
+  message(FATAL_ERROR "nvcc ${CMAKE_CUDA_COMPILER_VERSION}: LibTorch is built with CUDA ${SDTUNE_TORCH_CUDA_MAJOR}, and nvcc ${SDTUNE_TORCH_CUDA_MAJOR}.x is needed")
 endif()
 find_path(SDTUNE_CUDA_INCLUDE cuda_runtime.h HINTS ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES}
-          PATHS "${site_packages}/nvidia/cu13/include" REQUIRED)
+          PATHS "${site_packages}/nvidia/cu${SDTUNE_TORCH_CUDA_MAJOR}/include" REQUIRED)
 find_path(SDTUNE_NCCL_INCLUDE nccl.h HINTS "${site_packages}/nvidia/nccl/include" REQUIRED)
 
 file(GLOB cuda_kernels CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/model/kernels/*.cu")
 add_library(sdtune_cuda SHARED ${cuda_kernels} "${PROJECT_SOURCE_DIR}/train/dist/cuda/nccl_backend.cpp")
 target_compile_definitions(sdtune_cuda PRIVATE USE_C10D_NCCL)
-# A header and no -D: nvcc splits an option's value at commas.
-file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/cuda/cuda_architectures.h" CONTENT
-     "#define SDTUNE_CUDA_SASS ${cuda_sass_text}\n#define SDTUNE_CUDA_PTX ${cuda_ptx}\n")
 target_compile_options(sdtune_cuda PRIVATE
   "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror>")
-target_include_directories(sdtune_cuda PRIVATE "${PROJECT_SOURCE_DIR}" "${CMAKE_BINARY_DIR}/cuda")
+target_include_directories(sdtune_cuda PRIVATE "${PROJECT_SOURCE_DIR}" "${CMAKE_BINARY_DIR}/generated")
 target_include_directories(sdtune_cuda SYSTEM PRIVATE
   "${SDTUNE_TORCH_DIR}/include" "${SDTUNE_TORCH_DIR}/include/torch/csrc/api/include" "${SDTUNE_CUDA_INCLUDE}"
   "${SDTUNE_NCCL_INCLUDE}")

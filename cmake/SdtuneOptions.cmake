@@ -8,8 +8,8 @@ option(SDTUNE_PCH "Precompile the LibTorch headers; OFF shows missing includes" 
 option(SDTUNE_UNITY "Compile sources in groups: a quarter of a first build's time; OFF compiles single files again" OFF)
 set(SDTUNE_UNITY_BATCH 8 CACHE STRING "Sources of a group")
 set(SDTUNE_SANITIZE "" CACHE STRING "Sanitizers, for example address,undefined or thread")
-set(SDTUNE_CUDA_ARCHITECTURES "90" CACHE STRING
-    "GPU architectures; 'release' stands for every one this LibTorch supports, plus PTX")
+set(SDTUNE_CUDA_ARCHITECTURES "release" CACHE STRING
+    "GPU architectures: 'release', every one that this LibTorch supports, plus PTX; or a list like 86;90 for a developer's own GPU")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)

@@ -5,7 +5,7 @@ add_library(sdtune_flags INTERFACE)
 target_compile_options(sdtune_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Werror -Wno-unknown-pragmas
     -Wno-restrict>)  # -Wrestrict: false alarms on std::string in g++ 12 (GCC bug 105651)
-target_include_directories(sdtune_flags INTERFACE "${PROJECT_SOURCE_DIR}")
+target_include_directories(sdtune_flags INTERFACE "${PROJECT_SOURCE_DIR}" "${CMAKE_BINARY_DIR}/generated")
 if(SDTUNE_SANITIZE)
   target_compile_options(sdtune_flags INTERFACE -fsanitize=${SDTUNE_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(sdtune_flags INTERFACE -fsanitize=${SDTUNE_SANITIZE})

@@ -64,7 +64,8 @@ APP = {
     "app/cli": [*LOW, "model/core"],
     "app/faces": [],
     "app/ui": ["model/base", "train/observe"],
-    "app/commands": ["app/cli", "app/ui", *WHOLE_MODEL, *WHOLE_TRAIN],
+    "app/machine": ["model/base", "model/core"],
+    "app/commands": ["app/cli", "app/machine", "app/ui", *WHOLE_MODEL, *WHOLE_TRAIN],
 }
 PYTHON = {"python/src": [*WHOLE_MODEL, *WHOLE_TRAIN]}
 ALLOWED = {**MODEL, **TRAIN, **PORTRAIT, **APP, **PYTHON}

@@ -7,7 +7,7 @@
 #   scripts/gpu_check.sh --cpu               dry run on tiny models without a GPU
 #
 # Options: --output FILE (default gpu_check.json). Environment: SDTUNE_PYTHON = a python3 with torch 2.11.0 (default:
-# .venv/bin/python, else python3); SDTUNE_CUDA_ARCHITECTURES (default 90; "release" for all).
+# .venv/bin/python, else python3); SDTUNE_CUDA_ARCHITECTURES (default: every one that LibTorch supports).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -39,7 +39,7 @@ build() {
   fi
   if [ "$device" = cpu ]; then cuda=OFF targets=(device_probe) tree=build-gpu-cpu; fi
   cmake -S . -B "$tree" -G Ninja -DPython_EXECUTABLE="$(command -v "$python")" -DSDTUNE_CUDA=$cuda -DSDTUNE_APP=OFF \
-    -DSDTUNE_CUDA_ARCHITECTURES="${SDTUNE_CUDA_ARCHITECTURES:-90}" -DSDTUNE_PYTHON=OFF -DSDTUNE_IMAGE=OFF \
+    -DSDTUNE_CUDA_ARCHITECTURES="${SDTUNE_CUDA_ARCHITECTURES:-release}" -DSDTUNE_PYTHON=OFF -DSDTUNE_IMAGE=OFF \
     -DSDTUNE_TESTS=OFF -DSDTUNE_TORCH_DIR="$torch_folder" >/dev/null
   ninja -C "$tree" --quiet "${targets[@]}"
   binaries=$tree/gpu libraries=$tree/lib

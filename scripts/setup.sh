@@ -34,8 +34,22 @@ install_packages() {
   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# Whether an nvcc of the system has the CUDA that LibTorch's wheel is built with (requirements/cuda.txt names it); else the wheels
+# there bring one.
+has_nvcc() {
+  local needed nvcc
+  needed=$(sed -n 's/^nvidia-cuda-nvcc==\([0-9]*\)\..*/\1/p' requirements/cuda.txt)
+  for nvcc in "${CUDACXX:-}" "$(command -v nvcc || true)" /usr/local/cuda/bin/nvcc; do
+    [ -x "$nvcc" ] || continue
+    if "$nvcc" --version | grep -q "release $needed\."; then return 0; fi
+    say "$nvcc is not CUDA $needed and is not used"
+  done
+  return 1
+}
+
 find_cuda() {
   if [ -z "${SDTUNE_CUDA:-}" ]; then
+    # nvcc of any version, and a driver of any age, say that this is a machine for GPUs.
     if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || [ -e /dev/nvidiactl ]; then SDTUNE_CUDA=ON; else SDTUNE_CUDA=OFF; fi
   fi
 }
@@ -44,7 +58,7 @@ make_venv() {
   [ -x .venv/bin/python ] || { say "making .venv"; python3 -m venv .venv; }
   local file files=(requirements/build.txt)
   [ "$tests" = OFF ] || files+=(requirements/test.txt)
-  if [ "$SDTUNE_CUDA" = ON ] && ! command -v nvcc >/dev/null && [ ! -x /usr/local/cuda/bin/nvcc ]; then files+=(requirements/cuda.txt); fi
+  if [ "$SDTUNE_CUDA" = ON ] && ! has_nvcc; then files+=(requirements/cuda.txt); fi
   # A stamp a file: what is installed is not installed twice.
   for file in "${files[@]}"; do
     local stamp_file=".venv/sdtune-$(basename "$file")" stamp

@@ -12,6 +12,7 @@
 #include "model/options/option_group.h"
 #include "train/config/preset.h"
 #include "train/portrait/evaluate/classifier_reader_source.h"
+#include "train/preflight/machine_warnings.h"
 #include "train/preflight/preflight.h"
 #include "train/prepare/generation_summary.h"
 #include "train/run/train.h"
@@ -53,6 +54,8 @@ class CheckCommand : public Command {
     train::Diagnosis advice = preflight.photos.diagnosis;
     const std::vector<Problem>& of_files = preflight.photos.folder.warnings;
     advice.warnings.insert(advice.warnings.begin(), of_files.begin(), of_files.end());
+    const std::vector<Problem> of_machine = train::machine_warnings(options_.loaded.config);
+    advice.warnings.insert(advice.warnings.begin(), of_machine.begin(), of_machine.end());
     if (json_) {
       print_json(problems, advice);
     } else {

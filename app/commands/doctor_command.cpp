@@ -1,4 +1,4 @@
-// `sdtune doctor`: faults and warnings of a folder of photos, before training.
+// `sdtune doctor`: faults and warnings of a folder of photos, before training; or of the machine.
 #include <cstdio>
 #include <filesystem>
 
@@ -6,6 +6,7 @@
 #include "app/commands/command.h"
 #include "app/commands/photo_advice.h"
 #include "app/commands/training_arguments.h"
+#include "app/machine/machine_text.h"
 #include "model/options/option_group.h"
 #include "train/config/preset.h"
 #include "train/portrait/evaluate/classifier_reader_source.h"
@@ -17,18 +18,20 @@ namespace {
 class DoctorCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"doctor", "Examines photos: duplicates, blur, size, faces, crops.",
-            "sdtune doctor --images DIR [--contact-sheet FILE.png] [options of train]"};
+    return {"doctor", "Examines photos before training, or the machine (GPUs, driver).",
+            "sdtune doctor --images DIR [--contact-sheet FILE.png] [options of train]\n       sdtune doctor --machine "
+            "[--json]"};
   }
 
   FieldList fields() override { return options_.fields(own_fields()); }
   std::vector<Preset> presets() const override { return train::installed_presets(); }
 
-  // 0, or 2 when a photo cannot be read.
+  // 0, or 2 when a photo cannot be read; with --machine 2 when a GPU is there and cannot be used.
   int run(Arguments arguments) override {
     options_.load(arguments, own_fields());
     std::vector<Problem> problems = options_.loaded.problems;
     const train::TrainConfig& config = options_.loaded.config;
+    if (machine_) return examine_machine(problems, config);
     if (config.data.images.empty() && config.data.concepts.empty()) {
       problems.push_back({"--images", "is not given", "name the folder with the photos"});
     }
@@ -51,12 +54,29 @@ class DoctorCommand : public Command {
   FieldList own_fields() {
     FieldList list;
     OptionGroup group(list, "Doctor");
+    group.add("machine", &machine_, "Examine the machine instead of photos: GPUs, driver, CUDA libraries.");
     group.add("json", &json_, "Print the result as one JSON object.");
     group
         .add("contact_sheet", &contact_sheet_,
              "Write an image of all crops as they are trained on, at full resolution.")
         .placeholder("FILE.png");
     return list;
+  }
+
+  int examine_machine(std::vector<Problem> problems, const train::TrainConfig& config) const {
+    if (!config.data.images.empty() || !config.data.concepts.empty() || !contact_sheet_.empty()) {
+      problems.push_back(
+          {"--machine", "examines no photos (got --images, --concepts or --contact-sheet)", "give one of them"});
+    }
+    if (!problems.empty()) throw ConfigError(problems);
+    const model::MachineReport report = model::report_machine();
+    if (json_) {
+      std::puts(machine_json(report).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    } else {
+      std::fputs(machine_text(report).c_str(), stdout);
+    }
+    finish_output();
+    return static_cast<int>(report.device.empty() ? ExitCode::kBadInput : ExitCode::kDone);
   }
 
   static Json photo_json(const train::Photo& photo) {
@@ -110,6 +130,7 @@ class DoctorCommand : public Command {
     if (!json_) std::puts(contact_sheet_.c_str());
   }
 
+  bool machine_ = false;
   bool json_ = false;
   std::string contact_sheet_;
   TrainingArguments options_;

@@ -54,6 +54,9 @@ class EvalCommand : public Command {
     if (!options_.instance_prompt) choose_trigger(chosen.folder);
     const fs::path base_folder = find_model_folder(options_.base);
     const torch::Device device = model::parse_device(options_.device, "--device");
+    if (const std::string warning = model::device_warning(options_.device); !warning.empty()) {
+      std::fprintf(stderr, "sdtune: warning: --device: %s\n", warning.c_str());
+    }
     const torch::Dtype dtype =
         options_.dtype == "auto" ? model::fast_dtype(device) : model::parse_dtype(options_.dtype, "--dtype");
     train::classifier::PortraitClassifier classifier =

@@ -36,7 +36,11 @@ void add_model(OptionGroup group, EvalOptions& options) {
       .aliases({"judge"})
       .placeholder("DIR");
   group.add("device", &options.device, "Device: auto, cpu, cuda or cuda:N.").placeholder("DEVICE");
-  group.add("dtype", &options.dtype, "Number format of the computation; auto: the fastest of the device.")
+  group
+      .add("dtype", &options.dtype,
+           "Number format of the computation; auto: bfloat16 on a GPU from compute capability 8.0, float16 on an older "
+           "one, "
+           "float32 on a CPU.")
       .choices({"auto", "float32", "bfloat16", "float16"})
       .placeholder("DTYPE");
 }

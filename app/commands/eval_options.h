@@ -28,7 +28,7 @@ struct EvalOptions {
   std::string output = "eval";
   bool json = false;
   std::string device = "auto";
-  std::string dtype = "float32";
+  std::string dtype = "auto";
 
   FieldList fields();
 };

@@ -6,6 +6,7 @@
 #include "app/commands/plan_text.h"
 #include "app/commands/training_arguments.h"
 #include "app/ui/progress_bar.h"
+#include "model/core/cuda_library.h"
 #include "model/files/install_paths.h"
 #include "model/files/temporary_folder.h"
 #include "model/options/option_group.h"
@@ -29,6 +30,7 @@ class PlanCommand : public Command {
 
   int run(Arguments arguments) override {
     load(arguments);
+    if (probe_) model::load_cuda_where_usable();  // before the plan's own backward passes on the CPU
     const train::GpuTable table =
         train::read_gpu_table(gpus_.empty() ? find_shared_file("configs/gpus.yaml").string() : gpus_);
     const train::RunPlan plan = train::plan_run({options_.loaded.config, family_.value_or(""), photos_, savings_});

@@ -50,12 +50,17 @@ std::string duration(double seconds) {
   return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
 }
 
+std::string precision_text(const train::PlannedRun& run) {
+  const std::string& gpu = run.config.precision.mixed_precision;
+  if (!run.cpu_precision.empty()) return gpu + " on a GPU and float32 on a CPU";
+  return gpu == "no" ? "float32" : gpu;
+}
+
 void add_run(Text& text, const train::RunPlan& plan) {
   const train::PlannedRun& run = plan.run;
   text.line("{}: {} training of {} parameters out of {}, {}, {} px, {}", run.model, run.config.run.method,
             scaled(static_cast<double>(run.trainable_parameters)), scaled(static_cast<double>(run.total_parameters)),
-            run.config.precision.mixed_precision == "no" ? "float32" : run.config.precision.mixed_precision,
-            *run.config.data.resolution, run.config.optim.chosen_optimizer());
+            precision_text(run), *run.config.data.resolution, run.config.optim.chosen_optimizer());
   text.line("{} photos, {} class images; {} steps of {} photos, {:.3g} epochs", run.photos, run.class_images,
             run.total_steps, run.batch, run.epochs());
   const std::string preset = train::preset_line(run.config);

@@ -16,6 +16,7 @@
 #include "app/ui/progress_line.h"
 #include "model/core/device.h"
 #include "model/core/image_tensor.h"
+#include "model/core/tf32_scope.h"
 #include "model/files/file_system.h"
 #include "model/files/model_note.h"
 #include "model/generate/contact_sheet.h"
@@ -63,6 +64,7 @@ class SampleCommand : public Command {
     choose_prompts(read_model_note(chosen.folder));
     const std::vector<Image> photos = read_references();
     const Machine machine = choose_machine();
+    const model::Tf32Scope tf32(options_.image.allow_tf32);
     print_start(chosen, machine);
     sources_ = model::read_sources(chosen.folder, options_.model, with_all_loras());
     warn_of_metadata();
@@ -108,6 +110,8 @@ class SampleCommand : public Command {
   Machine choose_machine() {
     const model::GenerateOptions& asked = options_.image;
     const torch::Device device = model::parse_device(asked.device, "--device");
+    if (const std::string warning = model::device_warning(asked.device); !warning.empty())
+      warn({"--device", warning, ""});
     const torch::Dtype dtype =
         asked.dtype == "auto" ? model::fast_dtype(device) : model::parse_dtype(asked.dtype, "--dtype");
     for (PromptJob& job : plan_.jobs) {

@@ -8,7 +8,8 @@ namespace {
 FieldList file_fields(TrainingArguments& owner) {
   FieldList list;
   OptionGroup(list, "Run")
-      .add("config", &owner.config_file, "YAML file with options; flags override it.")
+      .add("config", &owner.config_file,
+           "YAML file with options, or the name of an installed preset; flags override it.")
       .placeholder("FILE.yaml");
   return list;
 }

@@ -2,26 +2,24 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdlib>
+#include <fstream>
+#include <system_error>
 
 namespace sdtune::model {
 
 namespace {
 
-constexpr int kNeededCuda = 13000;     // LibTorch's wheel is built for CUDA 13.0
-constexpr int kNeededCapability = 75;  // the oldest architecture in it
-constexpr int kCapabilityMajor = 75;   // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
-constexpr int kCapabilityMinor = 76;   // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR
+constexpr int kCapabilityMajor = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+constexpr int kCapabilityMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR
 constexpr const char* kDriverLibrary = "libcuda.so.1";
 
 // A function of the driver's library, or nullptr.
 template <typename Function>
 Function* driver_function(void* library, const char* name) {
   return reinterpret_cast<Function*>(dlsym(library, name));
-}
-
-std::string cuda_version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
 CudaDeviceInfo ask_device(void* library, int index) {
@@ -45,28 +43,62 @@ CudaDeviceInfo ask_device(void* library, int index) {
   return info;
 }
 
-CudaDriver ask_driver() {
-  CudaDriver driver;
+void ask_library(CudaDriver& driver) {
   void* library = dlopen(kDriverLibrary, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    driver.fault = "no NVIDIA driver was found (libcuda.so.1 is not there)";
-    return driver;
-  }
+  if (library == nullptr) return;
   const auto init = driver_function<int(unsigned)>(library, "cuInit");
   const auto get_version = driver_function<int(int*)>(library, "cuDriverGetVersion");
   const auto get_count = driver_function<int(int*)>(library, "cuDeviceGetCount");
-  if (init == nullptr || get_version == nullptr || get_count == nullptr) {
-    driver.fault = "libcuda.so.1 is not NVIDIA's driver";
-    return driver;
-  }
+  if (init == nullptr || get_version == nullptr || get_count == nullptr) return;
+  driver.found = true;
   get_version(&driver.version);
-  int count = 0;
-  const int status = init(0);
-  if (status != 0 || get_count(&count) != 0 || count == 0) {
-    driver.fault = "the NVIDIA driver finds no GPU (cuInit gave " + std::to_string(status) + ")";
-    return driver;
+  driver.status = init(0);
+  const char* text = nullptr;
+  const auto get_text = driver_function<int(int, const char**)>(library, "cuGetErrorString");
+  if (driver.status != 0 && get_text != nullptr && get_text(driver.status, &text) == 0 && text != nullptr) {
+    driver.status_text = text;
   }
+  int count = 0;
+  if (driver.status != 0 || get_count(&count) != 0) return;
   for (int index = 0; index < count; ++index) driver.devices.push_back(ask_device(library, index));
+}
+
+// The first line of a file under /sys or /proc, "" where there is none.
+std::string first_line(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.82.07  Release Build ..." -> "580.82.07".
+std::string kernel_module_release(const std::filesystem::path& root) {
+  const std::string line = first_line(root / "proc/driver/nvidia/version");
+  const std::size_t at = line.find("Kernel Module");
+  if (at == std::string::npos) return "";
+  const std::size_t begin = line.find_first_of("0123456789", line.find(' ', at + 7));
+  if (begin == std::string::npos) return "";
+  return line.substr(begin, line.find_first_not_of("0123456789.", begin) - begin);
+}
+
+// CUDA stops reading the list at the first entry that names no device.
+bool hides_every_gpu(const char* visible_devices) {
+  if (visible_devices == nullptr) return false;
+  const std::string list = visible_devices;
+  return list.empty() || list.front() == '-' || list == "NoDevFiles";
+}
+
+CudaDriver ask_driver() {
+  const char* given = std::getenv("SDTUNE_SYSTEM_ROOT");
+  const std::filesystem::path root = given == nullptr ? "/" : given;
+  CudaDriver driver;
+  ask_library(driver);
+  driver.release = kernel_module_release(root);
+  driver.hardware = find_nvidia_hardware(root);
+  driver.hidden = hides_every_gpu(std::getenv("CUDA_VISIBLE_DEVICES"));
+  std::error_code none;
+  driver.in_container =
+      std::filesystem::exists(root / ".dockerenv", none) || std::filesystem::exists(root / "run/.containerenv", none);
   return driver;
 }
 
@@ -77,33 +109,23 @@ const CudaDriver& cuda_driver() {
   return driver;
 }
 
+std::vector<std::string> find_nvidia_hardware(const std::filesystem::path& root) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(root / "sys/bus/pci/devices", error)) {
+    const std::string vendor = first_line(entry.path() / "vendor");
+    const std::string kind = first_line(entry.path() / "class");
+    const std::string device = first_line(entry.path() / "device");
+    // Class 03: VGA controller (0x0300) or 3D controller (0x0302).
+    if (vendor == "0x10de" && kind.starts_with("0x03") && device.size() > 2)
+      found.push_back("10de:" + device.substr(2));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 std::string capability_text(int capability) {
   return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
-}
-
-std::string why_unusable(const CudaDriver& driver) {
-  if (!driver.fault.empty()) return driver.fault;
-  if (driver.version < kNeededCuda) {
-    return "the NVIDIA driver supports CUDA " + cuda_version_text(driver.version) + ", and CUDA " +
-           cuda_version_text(kNeededCuda) + " (driver 580 or newer) is needed";
-  }
-  return "";
-}
-
-std::string why_unusable(const CudaDeviceInfo& device, const std::int32_t* architectures, std::int32_t ptx) {
-  const std::string found = device.name + " has compute capability " + capability_text(device.capability);
-  if (device.capability < kNeededCapability) {
-    return found + ", and " + capability_text(kNeededCapability) + " or newer is needed";
-  }
-  std::string built;
-  for (; *architectures != 0; ++architectures) {
-    // Machine code runs on its own major version, from its own minor version on.
-    if (*architectures / 10 == device.capability / 10 && *architectures <= device.capability) return "";
-    built += (built.empty() ? "" : ", ") + capability_text(*architectures);
-  }
-  if (ptx != 0 && ptx <= device.capability) return "";
-  return found + ", and this build has kernels for " + built +
-         " only: build with -DSDTUNE_CUDA_ARCHITECTURES=" + std::to_string(device.capability) + " or =release";
 }
 
 }  // namespace sdtune::model

@@ -1,7 +1,9 @@
-// What the NVIDIA driver says, asked through libcuda.so.1 and nothing else, before any CUDA library is loaded.
+// What the NVIDIA driver says, asked through libcuda.so.1 and nothing else, before any CUDA library is loaded; and what
+// the machine shows without a driver.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,21 +16,24 @@ struct CudaDeviceInfo {
 };
 
 struct CudaDriver {
-  int version = 0;    // the newest CUDA it supports: 1000 * major + 10 * minor; 0 without a driver
-  std::string fault;  // why there is no device, "" when there is one
-  std::vector<CudaDeviceInfo> devices;
+  bool found = false;                   // libcuda.so.1 is there and NVIDIA's
+  int version = 0;                      // the newest CUDA it supports: 1000 * major + 10 * minor
+  int status = 0;                       // of cuInit; 0 is success, 100 no device
+  std::string status_text;              // the driver's words for another status
+  std::string release;                  // "580.82.07" of the kernel module, "" where it is not loaded
+  std::vector<CudaDeviceInfo> devices;  // in the order of cuda:0, cuda:1, ...
+  std::vector<std::string> hardware;    // PCI identifiers of NVIDIA's GPUs, "10de:2684", with or without a driver
+  bool hidden = false;                  // CUDA_VISIBLE_DEVICES hides every GPU
+  bool in_container = false;
 };
 
-// Asked once a process.
+// Asked once a process. The environment variable SDTUNE_SYSTEM_ROOT replaces / for PCI and container files, for tests.
 const CudaDriver& cuda_driver();
+
+// NVIDIA's display and 3D controllers under `root`/sys/bus/pci/devices. Empty where PCI is not shown (WSL).
+std::vector<std::string> find_nvidia_hardware(const std::filesystem::path& root);
 
 // "9.0" for 90, "12.0" for 120.
 std::string capability_text(int capability);
-
-// Why LibTorch 2.11 for CUDA 13.0 and our kernels for `architectures` (ended by 0) with PTX for `ptx` (0 = none) cannot
-// run on this device, with what is needed; "" when they can.
-std::string why_unusable(const CudaDeviceInfo& device, const std::int32_t* architectures, std::int32_t ptx);
-// The same for the driver.
-std::string why_unusable(const CudaDriver& driver);
 
 }  // namespace sdtune::model

@@ -1,112 +1,25 @@
 #include "model/core/device.h"
 
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/cpu/Utils.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <dlfcn.h>
 
 #include <charconv>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "model/base/error.h"
-#include "model/core/cuda_driver.h"
+#include "model/core/cuda_library.h"
+#include "model/core/gpu_choice.h"
 
 namespace sdtune::model {
 
 namespace {
 
-constexpr const char* kKernelLibrary = "libsdtune_cuda.so";
-
-// What loading left, or why it failed.
-struct LoadedCuda {
-  void* library = nullptr;
-  const CudaTable* table = nullptr;
-  std::string fault;
-};
-
-// The folder of the file that holds this address.
-std::filesystem::path folder_of(const void* address) {
-  Dl_info info;
-  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return {};
-  // For the program itself the loader only knows the word it was called by.
-  const std::filesystem::path file = info.dli_fname;
-  if (!file.has_parent_path()) return std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  return std::filesystem::absolute(file).parent_path();
-}
-
-std::filesystem::path torch_folder() {
-  return folder_of(reinterpret_cast<const void*>(&at::globalContext));
-}
-
-// Our library: where SDTUNE_CUDA_LIBRARY says, beside the program or module, in a build folder's lib, or in the Python
-// environment that holds LibTorch: in the package sdtune (from a wheel) or in the environment's lib (from an install).
-std::filesystem::path kernel_library() {
-  if (const char* given = std::getenv("SDTUNE_CUDA_LIBRARY"); given != nullptr && *given != '\0') return given;
-  const std::filesystem::path here = folder_of(reinterpret_cast<const void*>(&why_no_cuda));
-  const std::filesystem::path packages = torch_folder().parent_path().parent_path();
-  for (const std::filesystem::path& folder :
-       {here, here.parent_path() / "lib", here.parent_path().parent_path() / "lib", packages / "sdtune" / "lib",
-        packages.parent_path().parent_path()}) {
-    if (std::filesystem::exists(folder / kKernelLibrary)) return folder / kKernelLibrary;
-  }
-  return {};
-}
-
-std::string last_loader_error() {
-  const char* text = dlerror();
-  return text == nullptr ? "unknown reason" : text;
-}
-
-LoadedCuda load_libraries() {
-  LoadedCuda loaded;
-  const std::filesystem::path kernels = kernel_library();
-  if (kernels.empty()) {
-    loaded.fault = "this sdtune was built without CUDA kernels (no libsdtune_cuda.so): build with -DSDTUNE_CUDA=ON";
-    return loaded;
-  }
-  const std::filesystem::path torch_cuda = torch_folder() / "libtorch_cuda.so";
-  if (dlopen(torch_cuda.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    loaded.fault = "LibTorch's CUDA part does not load: " + last_loader_error();
-    return loaded;
-  }
-  loaded.library = dlopen(kernels.c_str(), RTLD_NOW | RTLD_LOCAL);
-  const auto get_table = loaded.library == nullptr
-                             ? nullptr
-                             : reinterpret_cast<const CudaTable* (*)()>(dlsym(loaded.library, kCudaTableSymbol));
-  if (get_table == nullptr) {
-    loaded.fault = "our CUDA kernels do not load: " + last_loader_error();
-    return loaded;
-  }
-  loaded.table = get_table();
-  if (loaded.table->version != kCudaTableVersion) {
-    loaded.fault = kernels.string() + " is of another version of sdtune: build both together";
-  }
-  return loaded;
-}
-
-const LoadedCuda& loaded_cuda() {
-  static const LoadedCuda loaded = load_libraries();
-  return loaded;
-}
-
-// Why this GPU cannot be used, after loading what it needs; "" when it can.
-std::string fault_of_gpu(std::size_t index) {
-  const CudaDriver& driver = cuda_driver();
-  if (const std::string fault = why_unusable(driver); !fault.empty()) return fault;
-  if (index >= driver.devices.size()) {
-    return "there is no GPU " + std::to_string(index) + " (found " + std::to_string(driver.devices.size()) + ")";
-  }
-  const LoadedCuda& loaded = loaded_cuda();
-  if (!loaded.fault.empty()) return loaded.fault;
-  return why_unusable(driver.devices[index], loaded.table->architectures, loaded.table->ptx);
-}
+constexpr const char* kCpuHint = "--device cpu goes on without a GPU";
 
 // The N of "cuda:N", 0 for "cuda", nothing for another word.
 std::optional<int> gpu_index(const std::string& text) {
@@ -145,16 +58,42 @@ std::string cpu_features() {
 
 }  // namespace
 
-torch::Device parse_device(const std::string& text, const std::string& where) {
+torch::Device find_device(const std::string& text, const std::string& where) {
+  const CudaDriver& driver = cuda_driver();
   if (text == "cpu") return torch::Device(torch::kCPU);
   if (text == "auto") {
-    return fault_of_gpu(0).empty() ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
+    const GpuChoice choice = choose_gpu(driver, cuda_build());
+    const std::string fault = choice.index ? missing_kernels() : choice.fault;
+    if (!fault.empty()) throw ConfigError(where, fault + " (got auto)", kCpuHint);
+    if (!choice.index) return torch::Device(torch::kCPU);
+    return torch::Device(torch::kCUDA, static_cast<torch::DeviceIndex>(*choice.index));
   }
   const std::optional<int> index = gpu_index(text);
-  if (!index) throw ConfigError(where, "no such device (got " + text + "; allowed: auto, cpu, cuda, cuda:N)");
-  const std::string fault = fault_of_gpu(static_cast<std::size_t>(*index));
-  if (!fault.empty()) throw ConfigError(where, fault + " (got " + text + ")", "--device cpu works everywhere");
+  if (!index) throw ConfigError(where, "is unknown (got " + text + "; allowed: auto, cpu, cuda, cuda:N)");
+  std::string fault = fault_of_gpu(driver, cuda_build(), static_cast<std::size_t>(*index));
+  if (fault.empty()) fault = missing_kernels();
+  if (!fault.empty()) throw ConfigError(where, fault + " (got " + text + ")", kCpuHint);
   return torch::Device(torch::kCUDA, static_cast<torch::DeviceIndex>(*index));
+}
+
+torch::Device parse_device(const std::string& text, const std::string& where) {
+  const torch::Device device = find_device(text, where);
+  if (device.is_cpu()) {
+    load_cuda_where_usable();
+    return device;
+  }
+  if (!load_cuda().empty()) throw ConfigError(where, load_cuda() + " (got " + text + ")", kCpuHint);
+  // Of this thread; LibTorch's own threads set theirs.
+  c10::impl::VirtualGuardImpl(torch::kCUDA).setDevice(device);
+  return device;
+}
+
+std::string device_warning(const std::string& text) {
+  return text == "auto" ? choose_gpu(cuda_driver(), cuda_build()).warning : "";
+}
+
+bool has_usable_gpu() {
+  return choose_gpu(cuda_driver(), cuda_build()).index.has_value();
 }
 
 torch::Dtype parse_dtype(const std::string& text, const std::string& where) {
@@ -177,18 +116,12 @@ std::string dtype_name(torch::Dtype dtype) {
   }
 }
 
-std::string why_no_cuda() {
-  if (const std::string fault = why_unusable(cuda_driver()); !fault.empty()) return fault;
-  if (kernel_library().empty()) return "this sdtune was built without CUDA kernels (no libsdtune_cuda.so)";
-  return "";
-}
-
 torch::Dtype fast_dtype(torch::Device device) {
   if (device.is_cuda()) {
     const CudaDeviceInfo& info = cuda_driver().devices.at(static_cast<std::size_t>(device.index()));
     return info.capability >= 80 ? torch::kBFloat16 : torch::kFloat16;
   }
-  return cpu_has("amx_bf16") ? torch::kBFloat16 : torch::kFloat32;
+  return torch::kFloat32;
 }
 
 torch::MemoryFormat fast_memory_format(torch::Device device, torch::Dtype dtype) {
@@ -207,24 +140,7 @@ std::string describe_device(torch::Device device) {
   const auto tenths = static_cast<long>(static_cast<double>(info.memory_bytes) / (1 << 30) * 10);
   return device.str() + " (" + info.name + ", " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
          " GiB, compute capability " + capability_text(info.capability) + ", driver for CUDA " +
-         std::to_string(driver.version / 1000) + "." + std::to_string(driver.version % 1000 / 10) + ")";
-}
-
-const CudaTable& cuda_table() {
-  const LoadedCuda& loaded = loaded_cuda();
-  TORCH_CHECK(loaded.table != nullptr, "cuda_table: ", loaded.fault);
-  return *loaded.table;
-}
-
-void* cuda_symbol(const char* name) {
-  const LoadedCuda& loaded = loaded_cuda();
-  void* symbol = loaded.library == nullptr ? nullptr : dlsym(loaded.library, name);
-  TORCH_CHECK(symbol != nullptr, "cuda_symbol: ", kKernelLibrary, " has no ", name, " ", loaded.fault);
-  return symbol;
-}
-
-void* current_cuda_stream(torch::Device device) {
-  return c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(device).native_handle();
+         cuda_version_text(driver.version) + ")";
 }
 
 }  // namespace sdtune::model

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "model/core/device.h"
+#include "model/core/cuda_library.h"
 #include "model/core/draw_counter.h"
 
 namespace sdtune::model {

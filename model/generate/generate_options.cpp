@@ -98,9 +98,15 @@ void add_model_options(GenerateOptions& options, FieldList& list) {
             "Decode the images of a batch one at a time: less memory, the same pixels.");
   group.add("ai_mark", &options.ai_mark, "Write into each image that it is generated, as IPTC metadata.");
   group.add("device", &options.device, "Device: auto, cpu, cuda or cuda:N.").placeholder("DEVICE");
-  group.add("dtype", &options.dtype, "Number format of the computation; auto: the fastest of the device.")
+  group
+      .add("dtype", &options.dtype,
+           "Number format of the computation; auto: bfloat16 on a GPU from compute capability 8.0, float16 on an older "
+           "one, "
+           "float32 on a CPU.")
       .placeholder("DTYPE")
       .choices({"auto", "float32", "bfloat16", "float16"});
+  group.add("allow_tf32", &options.allow_tf32,
+            "Use TF32 for float32 matrix products and convolutions on Ampere and later GPUs.");
 }
 
 }  // namespace

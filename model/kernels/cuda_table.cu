@@ -1,8 +1,8 @@
-// The table of libsdtune_cuda.so. The build writes cuda_architectures.h: SDTUNE_CUDA_SASS
+// The table of libsdtune_cuda.so. The build writes sdtune_cuda_build.h: SDTUNE_CUDA_SASS
 // ("75, 80, ...") and SDTUNE_CUDA_PTX.
 #include "model/core/cuda_table.h"
 
-#include <cuda_architectures.h>
+#include <sdtune_cuda_build.h>
 
 #include "model/kernels/launchers.cuh"
 

@@ -39,7 +39,9 @@ torch::Tensor AttentionImpl::forward(const torch::Tensor& x, const torch::Tensor
   KeysAndValues made;
   KeysAndValues& pair = cache != nullptr && context.defined() ? cache->of(this) : made;
   if (!pair.keys.defined()) pair = keys_and_values(source);
-  const torch::Tensor attended = attend(queries, pair.keys, pair.values, /*causal=*/false, options_.upcast);
+  // diffusers' AttnProcessor2_0 never computes it in float32. float16 overflows in models that ask for it.
+  const bool upcast = options_.upcast && queries.scalar_type() == torch::kFloat16;
+  const torch::Tensor attended = attend(queries, pair.keys, pair.values, /*causal=*/false, upcast);
   return to_out_(attended.flatten(2));
 }
 

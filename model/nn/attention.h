@@ -36,7 +36,7 @@ struct AttentionOptions {
   int64_t heads = 1;
   int64_t head_dim = 0;
   bool qkv_bias = false;
-  bool upcast = false;  // scores and softmax in float32 whatever the dtype
+  bool upcast = false;  // scores and softmax in float32 where the dtype is float16
 };
 
 class AttentionImpl : public torch::nn::Module {

@@ -27,7 +27,8 @@ torch::Tensor repeated(const torch::Tensor& one, std::int64_t batch) {
 }  // namespace
 
 void prepare_vae(ModelBundle& bundle) {
-  if (bundle.vae->config().force_upcast && bundle.vae->parameters().front().scalar_type() == torch::kFloat16) {
+  if (bundle.is_xl() && bundle.vae->config().force_upcast &&
+      bundle.vae->parameters().front().scalar_type() == torch::kFloat16) {
     bundle.vae->to(torch::kFloat32);
   }
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "model/base/error.h"
+#include "model/core/device_copy.h"
 #include "model/pipeline/denoiser.h"
 #include "model/pipeline/guidance.h"
 #include "model/pipeline/init_image_latents.h"
@@ -121,11 +122,12 @@ torch::Tensor run_pass(ModelBundle& bundle, Scheduler& scheduler, const SampleRe
 
   const torch::Tensor all = scheduler.timesteps();
   const torch::Tensor timesteps = all.narrow(0, start.first_timestep, all.size(0) - start.first_timestep);
+  const torch::Tensor on_device = copy_to_device(timesteps, device);
   for (std::int64_t i = 0; i < timesteps.size(0); ++i) {
     if (callbacks.stop != nullptr && callbacks.stop->load()) return torch::Tensor();
     const double t = timesteps[i].item<double>();
     const torch::Tensor input = scheduler.scale_model_input(guided ? torch::cat({latents, latents}) : latents, t);
-    torch::Tensor prediction = denoiser(input, timesteps[i].to(device));
+    torch::Tensor prediction = denoiser(input, on_device[i]);
     if (guided) prediction = guided_prediction(prediction, request.guidance_scale, request.guidance_rescale);
     latents = scheduler.step(prediction, t, latents, noise, {request.eta});
     if (callbacks.on_step) callbacks.on_step({i + 1, timesteps.size(0), t, latents});

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/base/error.h"
+#include "model/core/device.h"
 #include "model/files/json_file.h"
 #include "model/weights/safetensors_writer.h"
 #include "model/weights/tensor_source.h"
@@ -44,10 +45,12 @@ std::string pipeline_class_of(JsonObject& index) {
 }
 
 // Parameters in the dtype and on the device they are to have. Their values are about to be loaded, so nothing is
-// copied: casting the module would touch its memory twice.
+// copied: casting the module would touch its memory twice. Convolutions get their memory order here, once.
 void place_parameters(torch::nn::Module& module, torch::Dtype dtype, torch::Device device) {
+  const auto options = at::TensorOptions().dtype(dtype).device(device);
   for (torch::Tensor& parameter : module.parameters()) {
-    parameter.set_data(at::empty(parameter.sizes(), at::TensorOptions().dtype(dtype).device(device)));
+    const auto format = parameter.dim() == 4 ? fast_memory_format(device, dtype) : torch::MemoryFormat::Contiguous;
+    parameter.set_data(at::empty(parameter.sizes(), options, format));
   }
 }
 

@@ -28,6 +28,9 @@ using model::ModelBundle;
 
 py::object load(const std::filesystem::path& name, const py::object& dtype, const std::string& device) {
   const torch::Dtype wanted = dtype_of(dtype);
+  if (const std::string warning = model::device_warning(device); !warning.empty()) {
+    if (PyErr_WarnEx(PyExc_RuntimeWarning, warning.c_str(), 1) != 0) throw py::error_already_set();
+  }
   ModelBundle bundle = [&] {
     const ComputeScope scope;
     return model::load_model(model::find_base(name.string()), wanted, model::parse_device(device, "device"));

@@ -4,12 +4,15 @@
 #include <ATen/core/grad_mode.h>
 #include <pybind11/pybind11.h>
 
+#include "model/core/tf32_scope.h"
+
 namespace sdtune::python {
 
 // Other Python threads run meanwhile, and no graph is kept for a backward pass.
 struct ComputeScope {
   pybind11::gil_scoped_release unlocked;
   at::NoGradGuard no_grad;
+  model::Tf32Scope tf32{false};  // float32 means float32
 };
 
 }  // namespace sdtune::python

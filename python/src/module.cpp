@@ -1,5 +1,7 @@
 #include "python/src/module.h"
 
+#include "model/core/cuda_library.h"
+
 namespace py = pybind11;
 
 namespace sdtune::python {
@@ -24,5 +26,7 @@ PYBIND11_MODULE(_native, module) {
   register_train(module);
   py::module_ testing = module.attr("testing");
   register_testing_lora(testing);
+  // LibTorch remembers whether there was an accelerator when it first computed, on a CPU too.
+  sdtune::model::load_cuda_where_usable();
   module.attr("__version__") = SDTUNE_VERSION;
 }

@@ -16,6 +16,8 @@ import sdtune
 ME = ROOT / "examples" / "me"
 BASE = ROOT / "models" / "portrait-64"
 
+FLOAT32 = ["--mixed-precision", "no"]
+
 
 def plan(*words: object) -> dict:
     done = run(["plan", "--json", "--savings", "false", *(str(word) for word in words)])
@@ -31,7 +33,8 @@ def phase(found: dict, device: str, name: str) -> dict[str, int]:
 
 def test_published_models_have_their_published_sizes() -> None:
     """SD 1.x: 859,520,964 numbers in the UNet, 123,060,480 in the text encoder, 83,653,863 in the VAE."""
-    found = plan("--family", "sd15", "--photos", 10, "--resolution", 128, "--train-text-encoder", "false")
+    found = plan("--family", "sd15", "--photos", 10, "--resolution", 128, "--train-text-encoder", "false",
+                 "--mixed-precision", "no")
     assert found["run"]["trained_parameters"] == 859520964
     assert found["run"]["total_parameters"] == 859520964 + 123060480 + 83653863
     parts = phase(found, "gpu", "training")
@@ -56,7 +59,7 @@ def test_work_of_a_step_is_what_torch_counts() -> None:
 
 
 def test_lora_keeps_states_of_its_branches_alone() -> None:
-    full, lora = plan("--images", ME), plan("--images", ME, "--method", "lora")
+    full, lora = plan("--images", ME), plan("--images", ME, "--method", "lora", "--mixed-precision", "no")
     assert lora["run"]["trained_parameters"] < full["run"]["trained_parameters"] / 10
     assert phase(lora, "gpu", "training")["gradients"] == 4 * lora["run"]["trained_parameters"]
     assert lora["cpu"]["peak_bytes"] < full["cpu"]["peak_bytes"]
@@ -89,19 +92,19 @@ def test_images_of_evaluations_are_counted_like_class_images() -> None:
                      "generating images for identity evaluation"]
     network = plan(*words, "--identity-steps", 100, "--identity-model", "any.onnx")
     base = phase(network, "gpu", "generating images for identity evaluation")["the base, which reads the images"]
-    weights = phase(network, "gpu", "training")
+    weights = phase(network, "gpu", "encoding photos")
     assert base == sum(weights[f"weights of {part}"] for part in ("unet", "vae", "text_encoder"))
 
 
 def test_a_small_card_is_told_what_would_fit(tmp_path: Path) -> None:
     """GPUs and prices are the user's; the run's own epochs and steps price it."""
-    savings = json.loads(run(["plan", "--images", str(ME), "--json"]).stdout)["savings"]
+    savings = json.loads(run(["plan", "--images", str(ME), "--json", *FLOAT32]).stdout)["savings"]
     enough = 1.01 * savings[1]["gpu_bytes"] / 0.95 / 2**30  # a twentieth of a card is not to be had
     table = tmp_path / "gpus.yaml"
     table.write_text("currency: EUR\nutilisation: 0.5\ngpus:\n"
                      f"  - {{name: Tiny, memory_gib: {enough:.4f}, tflops: 1, price_per_hour: 2}}\n"
                      "  - {name: Large, memory_gib: 80, tflops: 1, price_per_hour: 2}\n")
-    done = run(["plan", "--images", str(ME), "--gpus", str(table), "--json"])
+    done = run(["plan", "--images", str(ME), "--gpus", str(table), "--json", *FLOAT32])
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     small, large = found["gpus"]
@@ -111,7 +114,7 @@ def test_a_small_card_is_told_what_would_fit(tmp_path: Path) -> None:
     assert large["fits"] and large["hours"] == pytest.approx(found["flops"]["total"] / 0.5e12 / 3600)
     assert large["price"] == pytest.approx(2 * large["hours"])
     assert large["price_per_epoch"] == pytest.approx(large["price"] / found["run"]["epochs"])
-    text = run(["plan", "--images", str(ME), "--gpus", str(table)])
+    text = run(["plan", "--images", str(ME), "--gpus", str(table), *FLOAT32])
     assert "does not fit: training needs" in text.stdout and "EUR a model" in text.stdout
 
 
@@ -151,3 +154,23 @@ def test_mistakes_are_one_line(words: list[str], said: str) -> None:
     done = run(["plan", *words])
     assert done.returncode == 2 and done.stdout == ""
     assert said in done.stderr, done.stderr
+
+
+def test_auto_precision_is_planned_for_each_device() -> None:
+    """bf16 on a GPU, float32 on this machine's CPU; an explicit format is planned for both."""
+    auto, half, whole = (plan("--images", ME, *words) for words in (
+        (), ("--mixed-precision", "bf16"), ("--mixed-precision", "no")))
+    assert (auto["run"]["mixed_precision"], auto["run"]["mixed_precision_on_cpu"]) == ("bf16", "no")
+    assert auto["gpu"]["peak_bytes"] == half["gpu"]["peak_bytes"]
+    assert auto["cpu"]["peak_bytes"] == pytest.approx(whole["cpu"]["peak_bytes"], rel=0.01)
+    assert half["cpu"]["peak_bytes"] != whole["cpu"]["peak_bytes"]
+
+
+def test_a_gpu_keeps_only_what_steps_use() -> None:
+    """Autoencoder and frozen text encoder are in host memory while there are steps; a GPU may split a batch of several."""
+    found = plan("--images", ME, "--mixed-precision", "bf16", "--train-text-encoder", "false", "--train-batch-size", 2)
+    gpu, cpu = phase(found, "gpu", "training"), phase(found, "cpu", "training")
+    assert {"weights of vae", "weights of text_encoder"} <= set(cpu) and not {"weights of vae", "weights of text_encoder"} & set(gpu)
+    assert gpu["gradients"] == 2 * cpu["gradients"] == 4 * found["run"]["trained_parameters"]
+    encoding = phase(found, "gpu", "encoding photos")
+    assert encoding["weights of vae"] == phase(found, "cpu", "encoding photos")["weights of vae"] / 2

@@ -14,7 +14,8 @@ from training_reference import write_base, write_photos
 import sdtune
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
-PRESETS = sorted(path.name for path in CONFIGS.glob("*.yaml") if path.name != "gpus.yaml")  # that is a table of prices
+TABLES = ("gpus.yaml", "preset_memory.yaml")
+PRESETS = sorted(path.name for path in CONFIGS.glob("*.yaml") if path.name not in TABLES)
 
 
 def test_every_method_and_family_has_one() -> None:
@@ -111,7 +112,7 @@ def test_help_and_reference_list_what_each_preset_sets() -> None:
     reference = (CONFIGS.parent / "docs" / "reference.md").read_text()
     assert "| `--num-class-images` | int | `100` ([preset](#presets)) |" in reference
     options = {option["name"]: option["presets"] for option in sdtune.TrainConfig.options()}
-    for name in (name for name in PRESETS if name.startswith(("full", "lora"))):
+    for name in (name for name in PRESETS if name.startswith(("full", "lora")) and not name.endswith("_16gb.yaml")):
         keys = re.findall(r"^(\w+):", (CONFIGS / name).read_text(), re.MULTILINE)
         assert sorted(option for option, values in options.items() if name in values) == sorted(keys)
         listed = ", ".join(f"{option} {values[name]}" for option, values in options.items() if name in values)
@@ -123,3 +124,23 @@ def test_python_says_what_a_preset_set(base: Path) -> None:
     assert config.preset_values() == {"with_prior_preservation": "true", "num_class_images": "6", "class_num_inference_steps": "3",
                                       "max_train_steps": "9"}
     assert sdtune.TrainConfig(base=str(base)).preset_values() == {}
+
+
+def test_a_preset_is_found_by_its_name(base: Path, tmp_path: Path) -> None:
+    """The user's own file of that name comes first; what is nowhere is refused as a file."""
+    words = ["plan", "--images", str(CONFIGS.parent / "examples" / "me"), "--base", str(base), "--savings", "false", "--json"]
+    named = run([*words, "--config", "full_sd15_16gb.yaml"], cwd=tmp_path)
+    assert json.loads(named.stdout)["run"]["optimizer"] == "adamw_8bit"
+    (tmp_path / "full_sd15_16gb.yaml").write_text("optimizer: lion\n")
+    own = run([*words, "--config", "full_sd15_16gb.yaml"], cwd=tmp_path)
+    assert json.loads(own.stdout)["run"]["optimizer"] == "lion"
+    missing = run([*words, "--config", "nowhere.yaml"], cwd=tmp_path)
+    assert missing.returncode == 2 and "nowhere.yaml" in missing.stderr
+
+
+def test_the_table_of_memory_is_of_one_mind_with_its_page() -> None:
+    import subprocess
+    import sys
+    script = CONFIGS.parent / "scripts" / "make_memory_table.py"
+    done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout

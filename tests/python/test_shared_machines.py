@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from program import SDTUNE
 
+# A bound for each maker of processors.
+BOUND = "1000" if "AuthenticAMD" in Path("/proc/cpuinfo").read_text() else "3000"
 CLEARED = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "OMP_NUM_THREADS")
 LIBGOMP = "next(p for p in (pathlib.Path(u.find_spec('torch').origin).parent / 'lib').iterdir() if p.name.startswith('libgomp'))"
 LOAD_LIBGOMP = f"import ctypes, importlib.util as u, pathlib; ctypes.CDLL(str({LIBGOMP}))\n"
@@ -39,7 +41,7 @@ def python(code: str, **settings: str) -> subprocess.CompletedProcess[str]:
     return start([sys.executable, "-W", "always", "-c", code], PYTHONPATH=package, **settings)
 
 
-@pytest.mark.parametrize(("settings", "count"), [({}, "3000"), ({"GOMP_SPINCOUNT": "77"}, "77"),
+@pytest.mark.parametrize(("settings", "count"), [({}, BOUND), ({"GOMP_SPINCOUNT": "77"}, "77"),
                                                  ({"OMP_WAIT_POLICY": "PASSIVE"}, "0")])
 def test_program_bounds_the_spin_unless_the_user_has(settings: dict[str, str], count: str) -> None:
     done = start([str(SDTUNE), "--version"], **settings)
@@ -51,7 +53,7 @@ def test_program_bounds_the_spin_unless_the_user_has(settings: dict[str, str], c
 
 def test_program_keeps_its_words_and_its_name(tmp_path: Path) -> None:
     words = ["inspect", str(tmp_path / "two words"), ""]
-    bounded, unchanged = start([str(SDTUNE), *words]), start([str(SDTUNE), *words], GOMP_SPINCOUNT="3000")
+    bounded, unchanged = start([str(SDTUNE), *words]), start([str(SDTUNE), *words], GOMP_SPINCOUNT=BOUND)
     assert bounded.returncode == unchanged.returncode == 2
     last = [done.stderr.splitlines()[-1] for done in (bounded, unchanged)]
     assert last[0] == last[1]
@@ -68,7 +70,7 @@ def test_program_starts_through_the_dynamic_loader() -> None:
     assert done.stdout.startswith("sdtune")
 
 
-@pytest.mark.parametrize(("settings", "count"), [({}, "3000"), ({"GOMP_SPINCOUNT": "77"}, "77"),
+@pytest.mark.parametrize(("settings", "count"), [({}, BOUND), ({"GOMP_SPINCOUNT": "77"}, "77"),
                                                  ({"OMP_WAIT_POLICY": "PASSIVE"}, "0")])
 def test_module_bounds_the_spin_unless_the_user_has(settings: dict[str, str], count: str) -> None:
     done = python("import sdtune", **settings)
@@ -81,8 +83,8 @@ def test_module_warns_once_where_libgomp_came_first() -> None:
     done = python(LOAD_LIBGOMP + "import sdtune\nimport sdtune._spin_limit")
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("RuntimeWarning") == 1
-    assert "set GOMP_SPINCOUNT=3000" in done.stderr
-    assert spin_count(done.stderr) != "3000"
+    assert f"set GOMP_SPINCOUNT={BOUND}" in done.stderr
+    assert spin_count(done.stderr) != BOUND
 
 
 @pytest.mark.parametrize("settings", [{"GOMP_SPINCOUNT": "77"}, {"OMP_NUM_THREADS": "1"}])
@@ -90,3 +92,13 @@ def test_module_does_not_warn_without_a_reason(settings: dict[str, str]) -> None
     done = python(LOAD_LIBGOMP + "import sdtune", **settings)
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
+
+
+def test_each_maker_of_processors_has_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sdtune import _spin_limit
+    for maker, count in {"AuthenticAMD": "1000", "GenuineIntel": "3000"}.items():
+        (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nvendor_id\t: {maker}\n")
+        monkeypatch.setattr(_spin_limit, "CPU_INFO", tmp_path / "cpuinfo")
+        assert _spin_limit.spin_count() == count
+    monkeypatch.setattr(_spin_limit, "CPU_INFO", tmp_path / "missing")
+    assert _spin_limit.spin_count() == "3000"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/files/file_system.h"
 #include "model/files/hub_cache.h"
 #include "model/files/install_paths.h"
 #include "train/config/base_defaults.h"
@@ -27,6 +28,13 @@ std::filesystem::path defaults_of_base(const RunOptions& chosen) {
   }
 }
 
+// A file of the user's, or one of the installed presets by its name.
+std::filesystem::path find_config(const std::filesystem::path& given) {
+  if (is_file(given) || given.has_parent_path()) return given;
+  const std::filesystem::path installed = find_shared_file("configs" / given);
+  return installed.empty() ? given : installed;
+}
+
 bool names_a_rate(const Setting& setting) {
   std::string name = setting.name;
   std::replace(name.begin(), name.end(), '-', '_');
@@ -47,7 +55,7 @@ LoadedConfig load(const std::filesystem::path& config_file, const std::vector<Se
                   const FindDefaults& find_defaults) {
   LoadedConfig loaded;
   std::vector<Setting> file_settings;
-  if (!config_file.empty()) file_settings = settings_from_yaml(config_file, loaded.problems);
+  if (!config_file.empty()) file_settings = settings_from_yaml(find_config(config_file), loaded.problems);
   std::vector<Setting> base_settings;
   const TrainConfig chosen = chosen_by_user(file_settings, flags);
   const std::filesystem::path defaults = find_defaults(chosen.run);

@@ -5,10 +5,14 @@ namespace sdtune::train {
 TrainFieldList PrecisionOptions::fields() {
   TrainFieldList list;
   TrainOptionGroup group(list, "Precision");
-  group.add("mixed_precision", &mixed_precision, Resume::kMustMatch, "Number format of the computation; no: float32.")
-      .choices({"no", "fp16", "bf16"});
+  group
+      .add("mixed_precision", &mixed_precision, Resume::kMustMatch,
+           "Number format of the computation; no: float32; auto: bf16 on a GPU from compute capability 8.0, fp16 on an "
+           "older one, "
+           "no on a CPU, and the checkpoint's when resuming.")
+      .choices({"auto", "no", "fp16", "bf16"});
   group.add("allow_tf32", &allow_tf32, Resume::kMustMatch,
-            "Use TF32 for float32 matrix products on Ampere and later GPUs.");
+            "Use TF32 for float32 matrix products and convolutions on Ampere and later GPUs.");
   group
       .add("max_skipped_steps", &max_skipped_steps, Resume::kMayChange,
            "Consecutive steps with non-finite loss or gradients after which the run ends.")

@@ -46,7 +46,7 @@ void add_training_options(TrainOptionGroup group, RunOptions& options) {
   group
       .add("micro_batch", &options.micro_batch, Resume::kMayChange,
            "Photos computed at once, to save memory; must divide train_batch_size. auto: as many as fit, found by a "
-           "trial step. Empty: the whole batch.")
+           "trial step. Empty: auto on a GPU, the whole batch on a CPU.")
       .placeholder("N|auto");
   group.add("gradient_checkpointing", &options.gradient_checkpointing, Resume::kMayChange,
             "Recompute activations in the backward pass: less memory, slower.");

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "model/base/error.h"
+#include "model/core/device_copy.h"
 
 namespace sdtune::train {
 
@@ -15,7 +16,7 @@ namespace {
 constexpr std::int64_t kEncodeBatch = 8;
 
 torch::Tensor pick(const torch::Tensor& table, const torch::Tensor& rows) {
-  return table.defined() ? table.index_select(0, rows.to(table.device())) : torch::Tensor();
+  return table.defined() ? table.index_select(0, model::copy_to_device(rows, table.device())) : torch::Tensor();
 }
 
 torch::Tensor part(const torch::Tensor& table, std::int64_t begin, std::int64_t end) {

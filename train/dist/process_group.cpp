@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "model/base/error.h"
-#include "model/core/device.h"
+#include "model/core/cuda_library.h"
 #include "train/dist/backend.h"
 #include "train/dist/rank_store.h"
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "model/core/device_copy.h"
 #include "train/objective/error_measure.h"
 #include "train/objective/loss_weighting.h"
 
@@ -27,7 +28,7 @@ DiffusionDraws DiffusionLoss::draw(const std::vector<model::SampleKey>& keys, to
   const torch::Tensor timesteps =
       model::draw_integer_batch(seed_, model::Draw::kTimestep, keys, end - options_.min_timestep) +
       options_.min_timestep;
-  DiffusionDraws draws{noise, timesteps.to(device, /*non_blocking=*/true)};
+  DiffusionDraws draws{noise, model::copy_to_device(timesteps, device)};
   if (options_.input_perturbation > 0) {
     draws.perturbation = options_.input_perturbation *
                          model::draw_normal_batch(seed_, model::Draw::kInputPerturbation, keys, shape, device);

@@ -16,7 +16,8 @@ class Adafactor : public Optimizer {
  public:
   // Takes adam_weight_decay of the options. No first moment; beta2 at update t is 1 - t^-0.8; an update whose root mean
   // square is above 1 is scaled down to it; 1e-30 is added to the squared gradient.
-  Adafactor(std::vector<TrainedParameter> parameters, const OptimOptions& options);
+  // on_device: with no number read by the host, which on a CPU costs more and on a GPU does not wait.
+  Adafactor(std::vector<TrainedParameter> parameters, const OptimOptions& options, bool on_device);
 
   // float32: exp_avg_sq_row [.., rows] and exp_avg_sq_col [.., columns] of a parameter [.., rows, columns], else
   // exp_avg_sq.
@@ -29,10 +30,15 @@ class Adafactor : public Optimizer {
   };
 
   void update(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates) override;
-  // Takes the squared gradient in, and returns what the gradient is multiplied by.
+  void update_on_device(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates);
+  // Takes the squared gradient in, 1 - beta2 or `share` of it, and returns what the gradient is multiplied by.
   static torch::Tensor inverse_root(Squares& squares, const torch::Tensor& squared_gradient, double beta2);
+  static torch::Tensor inverse_root(Squares& squares, const torch::Tensor& squared_gradient,
+                                    const torch::Tensor& share);
+  static torch::Tensor root_of_means(const Squares& squares);
 
   double weight_decay_;
+  bool on_device_;
   std::vector<Squares> squares_;
 };
 

@@ -2,8 +2,8 @@
 #include <map>
 #include <utility>
 
+#include "model/core/cuda_library.h"
 #include "model/core/cuda_table.h"
-#include "model/core/device.h"
 #include "train/optim/adamw_engine.h"
 
 namespace sdtune::train {

@@ -14,7 +14,8 @@ namespace sdtune::train {
 class Lion : public Optimizer {
  public:
   // Takes lion_beta1 and lion_beta2 of the options, and adam_weight_decay (decoupled).
-  Lion(std::vector<TrainedParameter> parameters, const OptimOptions& options);
+  // on_device: with no number read by the host, which on a CPU costs more and on a GPU does not wait.
+  Lion(std::vector<TrainedParameter> parameters, const OptimOptions& options, bool on_device);
 
   // exp_avg of each parameter, float32.
   NamedStates states() const override;
@@ -22,7 +23,10 @@ class Lion : public Optimizer {
  private:
   void update(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates) override;
 
+  void update_on_device(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates);
+
   OptimOptions options_;
+  bool on_device_;
   std::vector<torch::Tensor> means_;
 };
 

@@ -56,14 +56,16 @@ class Optimizer {
   torch::Tensor updates_;
 };
 
-// The optimizer that `options` name. Throws ConfigError for options that contradict each other.
-std::unique_ptr<Optimizer> make_optimizer(std::vector<TrainedParameter> parameters, const OptimOptions& options);
+// The optimizer that `options` name. Throws ConfigError for options that contradict each other. on_device: a step reads
+// no number on the host, as it is on a GPU in any case; for tests on a CPU.
+std::unique_ptr<Optimizer> make_optimizer(std::vector<TrainedParameter> parameters, const OptimOptions& options,
+                                          bool on_device = false);
 
 // Zeros of the parameters' shapes and memory formats, float32, as views of one allocation.
 std::vector<torch::Tensor> zeros_like_all(const std::vector<TrainedParameter>& parameters);
 
-// A step's numbers on the host, for optimizers that are written in LibTorch's operators. On a GPU reading them waits
-// for it, once a step.
+// A step's numbers on the host, for optimizers that are written in LibTorch's operators, on a CPU (device_step.h says
+// what is done on a GPU).
 struct HostStep {
   std::vector<double> rates;
   float gradient_factor = 1;

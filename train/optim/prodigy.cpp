@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "train/optim/device_step.h"
+
 namespace sdtune::train {
 
 namespace {
@@ -12,11 +14,13 @@ constexpr double kFirstD = 1e-6;
 
 }  // namespace
 
-Prodigy::Prodigy(std::vector<TrainedParameter> parameters, const OptimOptions& options)
+Prodigy::Prodigy(std::vector<TrainedParameter> parameters, const OptimOptions& options, bool on_device)
     : Optimizer(std::move(parameters)),
       options_(options),
+      on_device_(on_device),
       beta3_(options.prodigy_beta3.value_or(std::sqrt(options.adam_beta2))),
-      estimate_(torch::tensor({kFirstD, kFirstD, 0.0, 0.0}, torch::kFloat64)) {
+      estimate_(torch::tensor({kFirstD, kFirstD, 0.0, 0.0}, torch::kFloat64)
+                    .to(on_device ? this->parameters().front().weight.device() : torch::Device(torch::kCPU))) {
   const std::vector<AdamWMemory> adam = fresh_adamw_memory(this->parameters(), masters());
   const std::vector<torch::Tensor> sums = zeros_like_all(this->parameters());
   const std::vector<torch::Tensor> starts = zeros_like_all(this->parameters());
@@ -61,6 +65,7 @@ torch::Tensor Prodigy::take_gradient(std::size_t index, float gradient_factor, d
 }
 
 void Prodigy::update(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates) {
+  if (on_device_) return update_on_device(rates, gradient_factor, updates);
   const std::optional<HostStep> step = read_step(rates, gradient_factor);
   if (!step) return;
   updates.add_(1);
@@ -91,6 +96,63 @@ void Prodigy::update(const torch::Tensor& rates, const torch::Tensor& gradient_f
     torch::Tensor master = memory.master;
     master.add_(master, -options_.adam_weight_decay * rate);  // early on 1 - decay would round to 1
     master.addcdiv_(memory.mean, memory.square.sqrt().add_(estimate[kD] * options_.adam_epsilon), -rate);
+  }
+  refresh_weights();
+}
+
+ProdigyDeviceStep Prodigy::begin_on_device(const DeviceStep& step) const {
+  ProdigyDeviceStep now;
+  now.d = estimate_[kD].clone();
+  now.count = estimate_[kCount] + 1;
+  torch::Tensor rate = now.d * step.rates().max();
+  if (options_.prodigy_use_bias_correction) {
+    const torch::Tensor of_square = 1 - torch::pow(options_.adam_beta2, now.count);
+    rate = rate * of_square.sqrt() / (1 - torch::pow(options_.adam_beta1, now.count));
+  }
+  now.rate = rate;
+  now.active = step.rates() > 0;
+  return now;
+}
+
+torch::Tensor Prodigy::take_gradient_on_device(std::size_t index, const DeviceStep& step, const ProdigyDeviceStep& now,
+                                               torch::Tensor& numerator) {
+  Memory& memory = memory_[index];
+  const torch::Tensor active = now.active.select(0, parameters()[index].rate_group);
+  const auto share = [&](const torch::Tensor& of_gradient) { return (of_gradient * active).to(torch::kFloat32); };
+  const auto kept = [&](double beta) { return torch::where(active, beta, 1.0).to(torch::kFloat32); };
+  const torch::Tensor gradient = step.gradient(parameters()[index]);
+  const torch::Tensor weight = now.d / kFirstD;  // so that the sums are not tiny
+  numerator.add_((gradient * (memory.start - memory.adam.master)).sum(torch::kFloat64) * weight * now.rate * active);
+  memory.adam.mean.mul_(kept(options_.adam_beta1)).add_(gradient * share(now.d * (1 - options_.adam_beta1)));
+  memory.adam.square.mul_(kept(options_.adam_beta2))
+      .add_(gradient.square() * share(now.d.square() * (1 - options_.adam_beta2)));
+  const torch::Tensor step_of_sum = options_.prodigy_safeguard_warmup ? now.d : now.rate;
+  memory.sum.mul_(kept(beta3_)).add_(gradient * share(weight * step_of_sum));
+  return memory.sum.abs().sum(torch::kFloat64) * active;
+}
+
+void Prodigy::update_on_device(const torch::Tensor& rates, const torch::Tensor& gradient_factor,
+                               torch::Tensor& updates) {
+  const DeviceStep step(rates, gradient_factor);
+  updates.add_(step.counts());
+  const ProdigyDeviceStep now = begin_on_device(step);
+  torch::Tensor numerator = estimate_[kNumerator] * beta3_;
+  torch::Tensor denominator = torch::zeros({}, estimate_.options());
+  for (std::size_t i = 0; i < parameters().size(); ++i) {
+    denominator.add_(take_gradient_on_device(i, step, now, numerator));
+  }
+  // Without a gradient yet, or a rate, nothing is found and nothing moves.
+  const torch::Tensor found = now.active.any().logical_and(denominator != 0);
+  const torch::Tensor largest = torch::maximum(estimate_[kLargest], torch::where(found, numerator / denominator, 0.0));
+  estimate_.copy_(torch::where(found, torch::stack({largest, largest, numerator, now.count}), estimate_));
+  const torch::Tensor rate = torch::where(found, now.rate, 0.0);
+  for (std::size_t i = 0; i < parameters().size(); ++i) {
+    const AdamWMemory& memory = memory_[i].adam;
+    const torch::Tensor own = (rate * now.active.select(0, parameters()[i].rate_group)).to(torch::kFloat32);
+    const torch::Tensor least = (estimate_[kD] * options_.adam_epsilon).to(torch::kFloat32);
+    torch::Tensor master = memory.master;
+    master.sub_(master * (own * options_.adam_weight_decay));  // early on 1 - decay would round to 1
+    master.sub_(memory.mean / memory.square.sqrt().add_(least) * own);
   }
   refresh_weights();
 }

@@ -12,14 +12,23 @@
 
 namespace sdtune::train {
 
+class DeviceStep;
+
+// The numbers of a step, float64 on the device.
+struct ProdigyDeviceStep {
+  torch::Tensor d, count, rate;  // scalars
+  torch::Tensor active;          // [groups] bool: their parameters take part
+};
+
 // A group whose rate is 0 takes no part in d and stays as it is; the rates of all others must be equal.
 class Prodigy : public Optimizer {
  public:
   // Takes the adam_ options (decay decoupled) and the prodigy_ ones.
-  Prodigy(std::vector<TrainedParameter> parameters, const OptimOptions& options);
+  // on_device: with no number read by the host, which on a CPU costs more and on a GPU does not wait.
+  Prodigy(std::vector<TrainedParameter> parameters, const OptimOptions& options, bool on_device);
 
   // Of each parameter, float32: exp_avg, exp_avg_sq, s (the weighted sum of gradients) and p0 (its start). Of all
-  // together prodigy.estimate, float64 [4] on the CPU: d, the largest estimate so far, its numerator, and the updates
+  // together prodigy.estimate, float64 [4]: d, the largest estimate so far, its numerator, and the updates
   // that it was made from.
   NamedStates states() const override;
 
@@ -31,6 +40,10 @@ class Prodigy : public Optimizer {
   };
 
   void update(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates) override;
+  void update_on_device(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates);
+  ProdigyDeviceStep begin_on_device(const DeviceStep& step) const;
+  torch::Tensor take_gradient_on_device(std::size_t index, const DeviceStep& step, const ProdigyDeviceStep& now,
+                                        torch::Tensor& numerator);
   // Takes one parameter's gradient in at a step of `rate`; adds to the numerator, and returns what it adds to the
   // denominator of the estimate: scalar float64.
   torch::Tensor take_gradient(std::size_t index, float gradient_factor, double rate, torch::Tensor& numerator);
@@ -38,6 +51,7 @@ class Prodigy : public Optimizer {
   double rate_of(const HostStep& step) const;
 
   OptimOptions options_;
+  bool on_device_;
   double beta3_;
   std::vector<Memory> memory_;
   torch::Tensor estimate_;

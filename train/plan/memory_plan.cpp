@@ -19,9 +19,16 @@ std::int64_t bytes_of(const torch::nn::Module& module) {
   return bytes;
 }
 
-std::vector<MemoryPart> weights_of(const model::ModelBundle& bundle) {
+// A GPU loads the autoencoder in the compute dtype too, but for SDXL's in fp16, which overflows.
+std::int64_t vae_bytes(const TrainConfig& config, const model::ModelBundle& bundle, bool on_gpu) {
+  const std::string& precision = config.precision.mixed_precision;
+  const bool in_half = on_gpu && (precision == "bf16" || (precision == "fp16" && !bundle.is_xl()));
+  return bytes_of(*bundle.vae) / (in_half ? 2 : 1);
+}
+
+std::vector<MemoryPart> weights_of(const TrainConfig& config, const model::ModelBundle& bundle, bool on_gpu) {
   std::vector<MemoryPart> parts = {{"weights of unet", bytes_of(*bundle.unet)},
-                                   {"weights of vae", bytes_of(*bundle.vae)},
+                                   {"weights of vae", vae_bytes(config, bundle, on_gpu)},
                                    {"weights of text_encoder", bytes_of(*bundle.text_encoder)}};
   if (bundle.is_xl()) parts.emplace_back("weights of text_encoder_2", bytes_of(*bundle.text_encoder_2));
   return parts;
@@ -46,8 +53,9 @@ std::vector<MemoryPart> kept_in_training(const TrainConfig& config, const ModelT
                                          bool on_gpu) {
   const std::int64_t count = count_trained(trace);
   const bool is_float32 = config.precision.mixed_precision == "no";
-  const std::int64_t gradient = is_float32 || batch.sums_in_float32 ? 4 : 2;  // bytes of a number
-  std::vector<MemoryPart> parts = weights_of(trace.bundle());
+  const bool sums_in_float32 = on_gpu ? batch.gpu_sums_in_float32 : batch.sums_in_float32;
+  const std::int64_t gradient = is_float32 || sums_in_float32 ? 4 : 2;  // bytes of a number
+  std::vector<MemoryPart> parts = weights_of(config, trace.bundle(), on_gpu);
   if (!is_float32) parts.emplace_back("float32 masters", 4 * count);
   parts.emplace_back("gradients", gradient * count);
   parts.emplace_back("states of " + config.optim.chosen_optimizer(), state_bytes(config, trace));
@@ -55,9 +63,18 @@ std::vector<MemoryPart> kept_in_training(const TrainConfig& config, const ModelT
   return parts;
 }
 
+// Parts that steps do not use leave a GPU (build_run's rest_unused_parts).
+void leave_out_resting(const TrainConfig& config, std::vector<MemoryPart>& parts) {
+  std::erase_if(parts, [&](const MemoryPart& part) {
+    if (part.name == "weights of vae") return config.data.cache_latents;
+    return part.name.starts_with("weights of text_encoder") && !config.run.train_text_encoder;
+  });
+}
+
 MemoryPhase training_phase(const TrainConfig& config, const ModelTrace& trace, const TrainedBatch& batch,
                            const PassCost& training, bool on_gpu) {
   MemoryPhase phase{"training", kept_in_training(config, trace, batch, on_gpu)};
+  if (on_gpu) leave_out_resting(config, phase.parts);
   std::int64_t saved = 0;
   for (const MemoryPart& part : activations_by_part(training)) saved += part.bytes;
   phase.parts.emplace_back("activations kept for backward", saved);
@@ -81,17 +98,17 @@ MemoryPhase generation_phase(const Generation& generation, std::vector<MemoryPar
 // Beside which images are generated.
 std::vector<MemoryPart> kept_while_generating(const Generation& generation, const TrainConfig& config,
                                               const ModelTrace& trace, const TrainedBatch& batch, bool on_gpu) {
-  if (!generation.in_training) return weights_of(trace.bundle());
+  if (!generation.in_training) return weights_of(config, trace.bundle(), on_gpu);
   std::vector<MemoryPart> kept = kept_in_training(config, trace, batch, on_gpu);
   if (!generation.with_base) return kept;
   std::int64_t base = 0;
-  for (const MemoryPart& part : weights_of(trace.bundle())) base += part.bytes;
+  for (const MemoryPart& part : weights_of(config, trace.bundle(), on_gpu)) base += part.bytes;
   kept.emplace_back("the base, which reads the images", base);
   return kept;
 }
 
-MemoryPhase encoding_phase(const ModelTrace& trace, const RunPasses& passes) {
-  std::vector<MemoryPart> parts = weights_of(trace.bundle());
+MemoryPhase encoding_phase(const TrainConfig& config, const ModelTrace& trace, const RunPasses& passes, bool on_gpu) {
+  std::vector<MemoryPart> parts = weights_of(config, trace.bundle(), on_gpu);
   parts.emplace_back("encoding", passes.encoding.peak_bytes());
   return {"encoding photos", std::move(parts)};
 }
@@ -151,7 +168,7 @@ RunPasses trace_passes(const TrainConfig& config, ModelTrace& trace, const Train
 MemoryPlan plan_memory(const TrainConfig& config, const ModelTrace& trace, const TrainedBatch& batch,
                        const RunPasses& passes, bool on_gpu) {
   MemoryPlan plan;
-  plan.phases.push_back(encoding_phase(trace, passes));
+  plan.phases.push_back(encoding_phase(config, trace, passes, on_gpu));
   const auto add_generations = [&](bool in_training) {
     for (std::size_t i = 0; i < passes.generations.size(); ++i) {
       const Generation& generation = passes.generations[i];

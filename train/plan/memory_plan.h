@@ -26,6 +26,7 @@ struct MemoryPhase {
 struct TrainedBatch {
   std::int64_t samples = 1;            // photos of a micro-batch and the class images that go with them
   bool sums_in_float32 = false;        // gradients of a half-precision run, where a step has several micro-batches
+  bool gpu_sums_in_float32 = false;    // the same on a GPU, which may split a batch that is to fit
   std::int64_t height = 0, width = 0;  // latent cells
   bool recomputed = false;             // gradient_checkpointing
 };

@@ -19,18 +19,20 @@ Json memory_json(const MemoryPlan& memory) {
 }
 
 Json run_json(const PlannedRun& run) {
-  return {{"model", run.model},
-          {"method", run.config.run.method},
-          {"mixed_precision", run.config.precision.mixed_precision},
-          {"optimizer", run.config.optim.chosen_optimizer()},
-          {"resolution", *run.config.data.resolution},
-          {"photos", run.photos},
-          {"class_images", run.class_images},
-          {"batch", run.batch},
-          {"total_steps", run.total_steps},
-          {"epochs", run.epochs()},
-          {"trained_parameters", run.trainable_parameters},
-          {"total_parameters", run.total_parameters}};
+  return {
+      {"model", run.model},
+      {"method", run.config.run.method},
+      {"mixed_precision", run.config.precision.mixed_precision},
+      {"mixed_precision_on_cpu", run.cpu_precision.empty() ? run.config.precision.mixed_precision : run.cpu_precision},
+      {"optimizer", run.config.optim.chosen_optimizer()},
+      {"resolution", *run.config.data.resolution},
+      {"photos", run.photos},
+      {"class_images", run.class_images},
+      {"batch", run.batch},
+      {"total_steps", run.total_steps},
+      {"epochs", run.epochs()},
+      {"trained_parameters", run.trainable_parameters},
+      {"total_parameters", run.total_parameters}};
 }
 
 Json rental_json(const Rental& rental) {

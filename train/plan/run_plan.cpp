@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "model/core/device.h"
 #include "model/files/install_paths.h"
 #include "model/pipeline/bundle_configs.h"
 #include "model/pipeline/empty_bundle.h"
@@ -84,6 +85,9 @@ TrainedBatch trained_batch(const PlannedRun& run, const model::ModelBundle& bund
       is_number ? photos < options.train_batch_size : options.micro_batch == "auto" && options.train_batch_size > 1;
   batch.sums_in_float32 =
       !run.config.precision.half_precision_gradient_sums && (is_split || options.gradient_accumulation_steps > 1);
+  const bool is_fitted = options.micro_batch.empty() && options.train_batch_size > 1;  // build_run makes it auto
+  batch.gpu_sums_in_float32 =
+      batch.sums_in_float32 || (is_fitted && !run.config.precision.half_precision_gradient_sums);
   batch.height = batch.width = *run.config.data.resolution / bundle.vae_factor();
   batch.recomputed = options.gradient_checkpointing;
   return batch;
@@ -123,6 +127,7 @@ std::vector<Saving> find_savings(TrainConfig config, ModelTrace& trace, TrainedB
   const std::int64_t one = config.data.with_prior_preservation ? 2 : 1;
   if (batch.samples > one) {
     batch.samples = one;
+    batch.sums_in_float32 = batch.gpu_sums_in_float32 = !config.precision.half_precision_gradient_sums;
     add("micro_batch: 1");
   }
   if (!batch.recomputed) {
@@ -153,6 +158,36 @@ RunPlan traced_plan(const PlanRequest& request) {
   return plan;
 }
 
+// With the program's own memory, measured before another trace leaves more of it.
+RunPlan traced_plan(PlanRequest request, const std::string& precision) {
+  request.config.precision.mixed_precision = precision;
+  RunPlan plan = traced_plan(request);
+  const MemoryPart cpu = program_on_cpu(), gpu = program_on_gpu();
+  plan.on_cpu.add_program(cpu);
+  plan.on_gpu.add_program(gpu);
+  for (Saving& saving : plan.savings) {
+    saving.cpu_bytes += cpu.bytes;
+    saving.gpu_bytes += gpu.bytes;
+  }
+  return plan;
+}
+
+// mixed_precision: auto is bf16 on the GPUs of the price table and float32 on this machine's CPU, where the run could
+// go; each has a trace of its own.
+RunPlan plan_of_devices(const PlanRequest& request) {
+  const std::string& asked = request.config.precision.mixed_precision;
+  if (asked != "auto") return traced_plan(request, asked);
+  if (request.config.run.device == "cpu") return traced_plan(request, "no");
+  if (!request.family.empty() || model::has_usable_gpu()) return traced_plan(request, "bf16");
+  const RunPlan here = traced_plan(request, "no");
+  RunPlan plan = traced_plan(request, "bf16");
+  plan.run.cpu_precision = "no";
+  plan.on_cpu = here.on_cpu;
+  plan.activations = here.activations;
+  for (std::size_t i = 0; i < plan.savings.size(); ++i) plan.savings[i].cpu_bytes = here.savings.at(i).cpu_bytes;
+  return plan;
+}
+
 }  // namespace
 
 double PlannedRun::epochs() const {
@@ -163,15 +198,7 @@ RunPlan plan_run(const PlanRequest& request) {
   std::vector<Problem> problems;
   check_contradictions(request.config, problems);
   if (!problems.empty()) throw ConfigError(problems);
-  RunPlan plan = traced_plan(request);
-  const MemoryPart cpu = program_on_cpu(), gpu = program_on_gpu();
-  plan.on_cpu.add_program(cpu);
-  plan.on_gpu.add_program(gpu);
-  for (Saving& saving : plan.savings) {
-    saving.cpu_bytes += cpu.bytes;
-    saving.gpu_bytes += gpu.bytes;
-  }
-  return plan;
+  return plan_of_devices(request);
 }
 
 }  // namespace sdtune::train

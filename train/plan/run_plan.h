@@ -19,8 +19,9 @@ struct PlanRequest {
 
 // What the numbers of the plan are of.
 struct PlannedRun {
-  TrainConfig config;  // resolution and steps resolved
-  std::string model;   // base or family
+  TrainConfig config;         // resolution, steps and mixed_precision (on a GPU) resolved
+  std::string cpu_precision;  // mixed_precision on a CPU, where it is another one; else ""
+  std::string model;          // base or family
   std::int64_t photos = 0, class_images = 0;
   std::int64_t epoch_photos = 0;  // shown in one epoch, repeats counted
   std::int64_t batch = 1;         // effective, of one rank

@@ -28,6 +28,9 @@ void check_contradictions(const TrainConfig& config, std::vector<Problem>& probl
 // Those, and options that ask for what this machine does not have.
 void check_options(const TrainConfig& config, std::vector<Problem>& problems);
 
+// Whether the device computes in mixed_precision; `auto` fits every device.
+void check_precision(const TrainConfig& config, std::vector<Problem>& problems);
+
 // The photo folders: each photo is decoded once, examined and kept as `use` asks. What is returned can be trained on.
 PhotoReport check_photos(const TrainConfig& config, const PortraitReaderSource& readers, PhotoUse use,
                          std::vector<Problem>& problems);

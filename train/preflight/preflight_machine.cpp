@@ -14,10 +14,6 @@
 namespace sdtune::train {
 namespace {
 
-bool all_digits(const std::string& text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-}
-
 void check_micro_batch(const RunOptions& run, std::vector<Problem>& problems) {
   if (run.micro_batch.empty() || run.micro_batch == "auto") return;
   std::int64_t micro = 0;
@@ -31,19 +27,18 @@ void check_micro_batch(const RunOptions& run, std::vector<Problem>& problems) {
                       ""});
 }
 
+torch::Device find_run_device(const TrainConfig& config) {
+  return model::find_device(device_for_rank(config.run.device, read_rank_env(), model::has_usable_gpu()), "device");
+}
+
 void check_device(const TrainConfig& config, std::vector<Problem>& problems) {
-  const std::string& device = config.run.device;
-  const bool is_cuda = device == "cuda" || (device.starts_with("cuda:") && all_digits(device.substr(5)));
-  if (!is_cuda && device != "cpu" && device != "auto") {
-    problems.push_back({"device", "is unknown (got " + device + "; allowed: auto, cpu, cuda, cuda:N)", ""});
+  try {
+    find_run_device(config);
+  } catch (const Error& error) {
+    append(problems, error.problems());
     return;
   }
-  const std::string no_cuda = device == "cpu" ? "cpu was asked for" : model::why_no_cuda();
-  if (is_cuda && !no_cuda.empty()) problems.push_back({"device", "cannot be " + device + ": " + no_cuda, ""});
-  const bool on_cpu = device == "cpu" || (device == "auto" && !no_cuda.empty());
-  if (on_cpu && config.precision.mixed_precision == "fp16" && std::getenv("SDTUNE_EMULATE_FP16") == nullptr) {
-    problems.push_back({"mixed_precision", "fp16 needs a GPU, and the device is a CPU (allowed there: no, bf16)", ""});
-  }
+  check_precision(config, problems);
 }
 
 void check_schedule(const TrainConfig& config, std::vector<Problem>& problems) {
@@ -103,6 +98,12 @@ void check_ranks(std::vector<Problem>& problems) {
 
 }  // namespace
 
+void check_precision(const TrainConfig& config, std::vector<Problem>& problems) {
+  if (config.precision.mixed_precision != "fp16" || std::getenv("SDTUNE_EMULATE_FP16") != nullptr) return;
+  if (find_run_device(config).is_cuda()) return;
+  problems.push_back({"mixed_precision", "fp16 needs a GPU, and the device is a CPU (allowed there: no, bf16)", ""});
+}
+
 void check_contradictions(const TrainConfig& config, std::vector<Problem>& problems) {
   const std::vector<Problem> optimizer = optimizer_problems(config.optim);
   problems.insert(problems.end(), optimizer.begin(), optimizer.end());
@@ -116,8 +117,9 @@ void check_contradictions(const TrainConfig& config, std::vector<Problem>& probl
 
 void check_options(const TrainConfig& config, std::vector<Problem>& problems) {
   check_contradictions(config, problems);
-  check_device(config, problems);
+  const std::size_t before = problems.size();
   check_ranks(problems);
+  if (problems.size() == before) check_device(config, problems);
 }
 
 }  // namespace sdtune::train

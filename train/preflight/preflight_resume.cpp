@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/base/json.h"
+#include "model/core/device.h"
 #include "model/files/hub_cache.h"
 #include "model/files/json_file.h"
 #include "model/pipeline/image_shape.h"
@@ -15,6 +16,7 @@
 #include "train/data/class_image_sets.h"
 #include "train/data/photo_set.h"
 #include "train/dist/rank_env.h"
+#include "train/precision/mixed_precision.h"
 #include "train/preflight/preflight_checks.h"
 #include "train/resume/resume_fingerprint.h"
 
@@ -26,8 +28,11 @@ namespace {
 
 // The options as build_run resolves them, before any model is loaded.
 TrainConfig resolved(const TrainConfig& config, const fs::path& base, const std::vector<Photo>& photos,
-                     std::int64_t effective_batch) {
+                     const ResumePoint& resume) {
+  const std::int64_t effective_batch = resume.state.effective_batch;
   TrainConfig run = config;
+  run.precision.mixed_precision = resolve_mixed_precision(
+      config.precision.mixed_precision, model::find_device(config.run.device, "device"), recorded_precision(resume));
   resolve_options(run, model::read_image_shape(base).resolution);
   keep_effective_batch(run, read_rank_env().world_size, effective_batch);
   std::int64_t epoch_size = 0;
@@ -65,7 +70,7 @@ std::vector<Problem> changes_since(const ResumePoint& resume, const TrainConfig&
                                    const model::ModelSurvey& survey, std::vector<Photo> photos,
                                    std::string& base_hash) {
   const fs::path base = find_model_folder(config.run.base);
-  const TrainConfig run = resolved(config, base, photos, resume.state.effective_batch);
+  const TrainConfig run = resolved(config, base, photos, resume);
   drop_unused_faces(photos, run.data);
   ResumeFingerprint now;
   now.base_hash = base_hash = hash_of_base(base);
@@ -77,7 +82,9 @@ std::vector<Problem> changes_since(const ResumePoint& resume, const TrainConfig&
       class_images_there(run, generator, resume.state.fingerprint.images, expected);
   now.images = fingerprint_images(photos, class_images, run.objective.masked_loss);
   now.images.merge(expected);
-  return fingerprint_changes(completed_fingerprint(resume.state.fingerprint, now), now);
+  std::vector<Problem> problems = fingerprint_changes(completed_fingerprint(resume.state.fingerprint, now), now);
+  check_precision(run, problems);
+  return problems;
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "model/core/device.h"
+#include "model/core/device_copy.h"
 #include "model/pipeline/prompt_encoding.h"
 #include "train/config/concept_options.h"
 #include "train/data/dataset_doctor.h"
@@ -109,7 +111,11 @@ std::unique_ptr<EncodedStore> open_store(const PrepareContext& context) {
   std::filesystem::path folder = context.config.data.cache_dir;
   if (folder.empty() && std::filesystem::is_directory(context.folder.cache())) folder = context.folder.cache();
   if (folder.empty()) return nullptr;
-  const std::string encoder = context.base_hash + " " + c10::DeviceTypeName(context.device.type()) + " " TORCH_VERSION;
+  // float32 has no name in stores of former versions, which knew no other.
+  const torch::Dtype dtype = context.bundle.dtype();
+  const std::string format = dtype == torch::kFloat32 ? "" : " " + model::dtype_name(dtype);
+  const std::string encoder =
+      context.base_hash + " " + c10::DeviceTypeName(context.device.type()) + " " TORCH_VERSION + format;
   return std::make_unique<EncodedStore>(
       real_file_system(), folder, encoder, context.group.is_first(),
       [observers = context.observers](const Problem& problem) { tell(observers, &Observer::on_warning, problem); });
@@ -158,7 +164,7 @@ std::vector<std::string> prepare_data(const PrepareContext& context, TrainingDat
   const auto encode = [&bundle = context.bundle](const torch::Tensor& images) {
     const torch::NoGradGuard encode_without_gradients;
     const torch::Tensor weight = bundle.vae->parameters().front();
-    return bundle.vae->encode(images.to(weight.device(), weight.scalar_type()));
+    return bundle.vae->encode(model::copy_to_device(images, weight.device()).to(weight.scalar_type()));
   };
   data.latents = std::make_unique<LatentCache>(latent_options(context), encode, data.store.get());
   std::vector<ImageFile> photos, class_images;

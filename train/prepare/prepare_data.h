@@ -19,7 +19,7 @@ namespace sdtune::train {
 struct PrepareContext {
   const TrainConfig& config;  // with a resolution
   const RunFolder& folder;
-  model::ModelBundle& bundle;  // float32
+  model::ModelBundle& bundle;  // float32 on a CPU, in the compute dtype on a GPU
   ProcessGroup& group;
   torch::Device device;
   std::string base_hash;

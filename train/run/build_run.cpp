@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/core/device.h"
+#include "model/pipeline/init_image_latents.h"
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/config/preset.h"
 #include "train/config/resolve_options.h"
@@ -12,6 +13,7 @@
 #include "train/objective/zero_terminal_snr.h"
 #include "train/parameters/trainable_parameters.h"
 #include "train/precision/compute_weight.h"
+#include "train/precision/mixed_precision.h"
 #include "train/prepare/generation_summary.h"
 #include "train/prepare/prepare_data.h"
 #include "train/resume/resume_fingerprint.h"
@@ -81,13 +83,40 @@ bool sums_in_float32(const Run& run) {
   return is_split || shape.rounds > 1 || shape.ranks > 1;
 }
 
+// What masters start from: undefined in a float32 run, whose weights are their own masters. Where the modules are in
+// half precision already, the values of the base's files, read in float32 again.
+std::vector<torch::Tensor> starting_values(const Run& run, const std::vector<ModuleParameter>& trained) {
+  std::vector<torch::Tensor> values;
+  if (run.dtype == torch::kFloat32) return std::vector<torch::Tensor>(trained.size());
+  for (const ModuleParameter& parameter : trained) values.push_back(parameter.weight.detach());
+  if (run.is_lora() || values.front().scalar_type() == torch::kFloat32) return values;
+  const model::ModelBundle files = model::load_bundle(run.bundle.folder, torch::kFloat32, torch::kCPU);
+  const std::vector<ModuleParameter> exact = trainable_parameters(files, run.trains_text());
+  for (std::size_t i = 0; i < trained.size(); ++i) {
+    TORCH_CHECK(exact.at(i).name == trained[i].name, "the base changed: ", exact.at(i).name, " instead of ",
+                trained[i].name);
+    values[i] = exact[i].weight.detach();
+  }
+  return values;
+}
+
+// What steps do not use leaves the GPU: the autoencoder once latents are cached, the text encoders once prompts are.
+void rest_unused_parts(Run& run) {
+  if (!run.device.is_cuda()) return;
+  std::vector<std::shared_ptr<torch::nn::Module>> parts;
+  if (run.data.latents->cached()) parts.push_back(run.bundle.vae.ptr());
+  if (!run.trains_text()) parts.push_back(run.bundle.text_encoder.ptr());
+  if (!run.trains_text() && run.bundle.is_xl()) parts.push_back(run.bundle.text_encoder_2.ptr());
+  if (!parts.empty()) run.resting = std::make_unique<RestingParts>(std::move(parts), run.device, torch::kCPU);
+}
+
 // Masters start from the float32 weights, and only then do the modules get the compute dtype.
 void build_optimizer(Run& run) {
   const std::vector<ModuleParameter> trained = parameters_of(run);
   std::vector<TrainedParameter> parameters;
-  for (const ModuleParameter& parameter : trained) {
-    const torch::Tensor start = run.dtype == torch::kFloat32 ? torch::Tensor() : parameter.weight.detach();
-    parameters.push_back({parameter.name, parameter.weight, torch::Tensor(), start, parameter.rate_group});
+  const std::vector<torch::Tensor> starts = starting_values(run, trained);
+  for (std::size_t i = 0; i < trained.size(); ++i) {
+    parameters.push_back({trained[i].name, trained[i].weight, torch::Tensor(), starts[i], trained[i].rate_group});
   }
   for (const torch::Tensor& weight : run.bundle.unet->parameters()) to_compute_dtype(weight, run.dtype, run.device);
   for (const ModuleParameter& parameter : trained) to_compute_dtype(parameter.weight, run.dtype, run.device);
@@ -148,17 +177,39 @@ void resume_from(Run& run, const ResumePoint& resume) {
   run.last_checkpoint = resume.checkpoint;
 }
 
+// What the device decides where no option does.
+TrainConfig resolve_for_device(TrainConfig config, torch::Device device, const ResumePoint& resume) {
+  std::string& precision = config.precision.mixed_precision;
+  const std::string recorded = recorded_precision(resume);
+  if (precision == "auto") config.origins["mixed_precision"] = recorded.empty() ? "the device" : "the checkpoint";
+  precision = resolve_mixed_precision(precision, device, recorded);
+  if (config.run.micro_batch.empty() && device.is_cuda() && config.run.train_batch_size > 1) {
+    config.run.micro_batch = "auto";
+    config.origins["micro_batch"] = "the device";
+  }
+  return config;
+}
+
+// A GPU prepares in the format that it trains in, so that its memory never holds the model in float32. A CPU encodes
+// and generates class images in float32.
+torch::Dtype preparation_dtype(torch::Device device, torch::Dtype dtype) {
+  return device.is_cuda() ? dtype : torch::kFloat32;
+}
+
 std::unique_ptr<Run> load_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
                               const Preflight& preflight, const std::vector<Observer*>& observers) {
   const std::filesystem::path base = model::find_base(config.run.base);
   tell(observers, &Observer::on_preparation, PreparationEvent{preset_line(config), generation_summary(config)});
   tell_phase(observers, "loading " + config.run.base, 0, 0);
-  auto run = std::make_unique<Run>(model::load_bundle(base, torch::kFloat32, device));
-  run->config = config;
+  TrainConfig resolved = resolve_for_device(config, device, preflight.resume);
+  const torch::Dtype dtype = model::parse_dtype(resolved.precision.mixed_precision, "mixed_precision");
+  auto run = std::make_unique<Run>(model::load_bundle(base, preparation_dtype(device, dtype), device));
+  model::prepare_vae(run->bundle);
+  run->config = std::move(resolved);
+  run->dtype = dtype;
   run->folder = run_folder(config);
   run->group = std::move(group);
   run->device = device;
-  run->dtype = model::parse_dtype(config.precision.mixed_precision, "mixed_precision");
   const std::string& known = preflight.resume.base_hash;
   run->fingerprint.base_hash = known.empty() ? hash_of_base(base) : known;
   return run;
@@ -192,6 +243,7 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<Proces
   const bool resumes = !preflight.resume.checkpoint.empty();
   if (resumes) keep_batch(*run, preflight.resume.state.effective_batch);
   prepare_run(*run, preflight, observers, stop);
+  rest_unused_parts(*run);
   give_back_memory();
   run->fingerprint.settings = fingerprint_settings(run->config);
   run->fingerprint.images =
@@ -205,7 +257,7 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<Proces
     if (run->bundle.is_xl()) run->bundle.text_encoder_2->set_gradient_checkpointing(config.run.gradient_checkpointing);
   }
   if (resumes) resume_from(*run, preflight.resume);
-  if (config.run.micro_batch == "auto") fit_micro_batch(*run);
+  if (run->config.run.micro_batch == "auto") fit_micro_batch(*run);
   return run;
 }
 

@@ -2,6 +2,7 @@
 
 #include "model/core/device.h"
 #include "train/dist/stop_request.h"
+#include "train/preflight/machine_warnings.h"
 #include "train/preflight/preflight.h"
 #include "train/preflight/run_lock.h"
 #include "train/run/build_run.h"
@@ -34,6 +35,7 @@ PreparedRun prepare(const TrainConfig& config, const std::vector<Observer*>& obs
                     const PortraitReaderSource& portrait_readers, const StopFlag& stop) {
   const Preflight preflight = run_preflight(config, portrait_readers, PhotoUse::kPrepare);
   refuse_problems(preflight);
+  for (const Problem& warning : machine_warnings(config)) tell(observers, &Observer::on_warning, warning);
   for (const Problem& warning : preflight.photos.diagnosis.warnings) tell(observers, &Observer::on_warning, warning);
   const RunFolder folder = run_folder(config);
   real_file_system().create_directories(folder.root);

@@ -25,6 +25,7 @@
 #include "train/optim/weight_average.h"
 #include "train/parameters/lora_parameters.h"
 #include "train/precision/grad_scaler.h"
+#include "train/prepare/resting_parts.h"
 #include "train/prepare/training_data.h"
 
 namespace sdtune::train {
@@ -46,6 +47,7 @@ struct Run {
   model::ModelBundle bundle;
   ResumeFingerprint fingerprint;
   TrainingData data;
+  std::unique_ptr<RestingParts> resting;  // null: every part stays on the device
   std::unique_ptr<DiffusionLoss> loss;
   std::shared_ptr<DropoutSamples> dropout = std::make_shared<DropoutSamples>();  // of the LoRA's branches
   std::unique_ptr<GradientBuckets> buckets;  // before the optimizer, which views into them

@@ -1,6 +1,7 @@
 #include "train/run/step_log.h"
 
 #include <cmath>
+#include <utility>
 
 #include "train/optim/clip_grad.h"
 #include "train/run/memory_use.h"
@@ -10,7 +11,8 @@ namespace sdtune::train {
 
 namespace {
 
-constexpr std::size_t kFetchEvery = 20;
+// So far may the host be ahead of a GPU: more would only fill queues.
+constexpr std::size_t kMostPending = 20;
 // What the estimate is made from: this much time, or this many steps where they are quick.
 constexpr double kTimedSeconds = 2;
 constexpr std::int64_t kTimedSteps = 3;
@@ -28,30 +30,30 @@ StepLog::StepLog(const Run& run, const std::vector<Observer*>& observers)
       start_(std::chrono::steady_clock::now()) {}
 
 void StepLog::push(std::uint64_t step, const torch::Tensor& numbers) {
-  pending_.push_back({step, numbers, seconds_since_1970(), seconds_since_start()});
-  if (run_.device.is_cpu() || pending_.size() >= kFetchEvery) flush();
+  pending_.push_back({step, model::HostCopy(numbers), seconds_since_1970(), seconds_since_start()});
+  while (!pending_.empty() && (pending_.front().numbers.ready() || pending_.size() > kMostPending)) tell_of_first();
+  check_finite();
 }
 
 void StepLog::flush() {
   if (pending_.empty()) return;
-  std::vector<torch::Tensor> rows;
-  for (const Pending& pending : pending_) rows.push_back(pending.numbers);
-  const torch::Tensor numbers = torch::stack(rows).cpu();  // [steps, kStepNumbers]
-  for (std::size_t i = 0; i < pending_.size(); ++i) {
-    const double* row = numbers.const_data_ptr<double>() + static_cast<std::int64_t>(i) * kStepNumbers;
-    const StepEvent event = event_of(pending_[i], row);
-    last_loss_finite_ = std::isfinite(event.loss);
-    last_step_ = event.step;
-    guard_.observe(event.skipped);
-    tell(observers_, &Observer::on_step, event);
-  }
-  pending_.clear();
-  last_flush_ = seconds_since_start();
-  estimate_the_rest();
+  while (!pending_.empty()) tell_of_first();
   check_finite();
 }
 
-// Called when all steps so far are over, on a GPU too.
+void StepLog::tell_of_first() {
+  const StepEvent event = event_of(pending_.front());
+  last_loss_finite_ = std::isfinite(event.loss);
+  last_step_ = event.step;
+  guard_.observe(event.skipped);
+  tell(observers_, &Observer::on_step, event);
+  previous_.emplace(std::move(pending_.front().numbers));
+  pending_.pop_front();
+  last_flush_ = seconds_since_start();
+  estimate_the_rest();
+}
+
+// Called when the steps up to last_step_ are over, on a GPU too.
 void StepLog::estimate_the_rest() {
   const Pace now{last_step_, last_flush_ - paused_};
   if (warm_up_.step == 0) warm_up_ = now;
@@ -65,6 +67,7 @@ void StepLog::estimate_the_rest() {
 }
 
 void StepLog::leave_out_pause() {
+  previous_.reset();
   last_elapsed_ = seconds_since_start();
   paused_ += last_elapsed_ - last_flush_;
 }
@@ -79,7 +82,8 @@ void StepLog::check_finite() const {
               run_.last_checkpoint);
 }
 
-StepEvent StepLog::event_of(const Pending& pending, const double* numbers) {
+StepEvent StepLog::event_of(const Pending& pending) {
+  const auto* numbers = pending.numbers.wait().const_data_ptr<double>();
   StepEvent event;
   event.step = static_cast<std::int64_t>(pending.step) + 1;
   event.total_steps = run_.total_steps;
@@ -96,7 +100,9 @@ StepEvent StepLog::event_of(const Pending& pending, const double* numbers) {
   event.grad_norm = numbers[kGradNorm];
   if (run_.scaler->enabled()) event.loss_scale = numbers[kLossScale];
   event.skipped = !std::isfinite(numbers[kGradNorm]);
-  const double seconds = pending.elapsed - last_elapsed_;
+  // The host runs ahead of a GPU, whose own clock says how long a step took.
+  const std::optional<double> on_device = previous_ ? pending.numbers.seconds_after(*previous_) : std::nullopt;
+  const double seconds = on_device.value_or(pending.elapsed - last_elapsed_);
   event.images_per_s = seconds > 0 ? static_cast<double>(run_.data.plan->shape().effective()) / seconds : 0;
   event.time = pending.time;
   event.elapsed = pending.elapsed;

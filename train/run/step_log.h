@@ -1,13 +1,16 @@
-// From numbers on the device to events: each is kept there until several can be fetched at once, because reading one at
-// each step would make a GPU wait for the host.
+// From numbers on the device to events. They are copied to the host behind the step, and told of once they are there:
+// no step waits for them.
 #pragma once
 
 #include <torch/types.h>
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <vector>
 
+#include "model/core/device_copy.h"
 #include "train/observe/observer.h"
 #include "train/precision/non_finite_guard.h"
 #include "train/run/run.h"
@@ -18,7 +21,7 @@ class StepLog {
  public:
   StepLog(const Run& run, const std::vector<Observer*>& observers);
 
-  // Of train_step(step). On a CPU the event comes at once, on a GPU every kFetchEvery steps.
+  // Of train_step(step). On a CPU the event comes at once, on a GPU one or a few steps later.
   void push(std::uint64_t step, const torch::Tensor& numbers);
   // Tells of all that is pending. Call it before a checkpoint, a validation, and at the end.
   void flush();
@@ -34,19 +37,21 @@ class StepLog {
   };
   struct Pending {
     std::uint64_t step;
-    torch::Tensor numbers;
+    model::HostCopy numbers;
     double time;     // s since 1970
     double elapsed;  // s since the first step of this attempt
   };
 
   double seconds_since_start() const;
+  void tell_of_first();
   void estimate_the_rest();
-  StepEvent event_of(const Pending& pending, const double* numbers);
+  StepEvent event_of(const Pending& pending);
 
   const Run& run_;
   const std::vector<Observer*>& observers_;
   NonFiniteGuard guard_;
-  std::vector<Pending> pending_;
+  std::deque<Pending> pending_;
+  std::optional<model::HostCopy> previous_;  // of the step before, where no pause lies between
   std::chrono::steady_clock::time_point start_;
   double last_elapsed_ = 0;
   double last_flush_ = 0;  // s since the start

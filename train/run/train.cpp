@@ -7,13 +7,14 @@
 
 #include "model/core/device.h"
 #include "model/core/out_of_memory.h"
+#include "model/core/tf32_scope.h"
 #include "train/dist/stop_request.h"
 #include "train/observe/event_file.h"
 #include "train/observe/metrics_log.h"
 #include "train/observe/preview.h"
 #include "train/observe/report_page.h"
 #include "train/observe/validation_log.h"
-#include "train/precision/tf32_scope.h"
+#include "train/preflight/machine_warnings.h"
 #include "train/preflight/preflight.h"
 #include "train/preflight/run_lock.h"
 #include "train/run/build_run.h"
@@ -74,7 +75,8 @@ TrainResult run_to_end(const TrainConfig& config, std::unique_ptr<ProcessGroup> 
                        Preflight preflight, const std::vector<Observer*>& observers,
                        const PortraitReaderSource& portrait_readers, const StopFlag& stop) {
   const auto start = std::chrono::steady_clock::now();
-  const Tf32Scope tf32(config.precision.allow_tf32);
+  const model::Tf32Scope tf32(config.precision.allow_tf32);
+  for (const Problem& warning : machine_warnings(config)) tell(observers, &Observer::on_warning, warning);
   for (const Problem& warning : preflight.resume.warnings) tell(observers, &Observer::on_warning, warning);
   const std::unique_ptr<Run> run = build_run(config, std::move(group), device, preflight, observers, stop);
   preflight = {};  // the photos that it kept
@@ -134,7 +136,7 @@ TrainResult train(const TrainConfig& config, const std::vector<Observer*>& obser
   const RunObservers run_observers(config, observers, is_first);
   try {
     try {
-      const std::string device_text = device_for_rank(config.run.device, ranks, model::why_no_cuda().empty());
+      const std::string device_text = device_for_rank(config.run.device, ranks, model::has_usable_gpu());
       const torch::Device device = model::parse_device(device_text, "device");
       std::unique_ptr<ProcessGroup> group = connect_ranks(ranks, device, config.dist, rank_config_hash(config));
       return run_to_end(config, std::move(group), device, std::move(preflight), run_observers.all(), portrait_readers,

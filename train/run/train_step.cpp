@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "model/core/device_copy.h"
 #include "model/core/out_of_memory.h"
 #include "model/core/random.h"
 #include "model/pipeline/prompt_encoding.h"
@@ -70,9 +71,9 @@ DiffusionBatch load_batch(Run& run, const std::vector<BatchSlot>& slots) {
   batch.latents = run.data.latents->latents(slots).to(run.dtype);
   batch.context = embeds.context;
   if (run.bundle.is_xl()) {
-    batch.added = {embeds.pooled, run.data.latents->time_ids(slots).to(run.device, /*non_blocking=*/true)};
+    batch.added = {embeds.pooled, model::copy_to_device(run.data.latents->time_ids(slots), run.device)};
   }
-  if (run.data.masks) batch.mask = run.data.masks->of(slots).to(run.device, /*non_blocking=*/true);
+  if (run.data.masks) batch.mask = model::copy_to_device(run.data.masks->of(slots), run.device);
   for (const BatchSlot& slot : slots) batch.keys.push_back(slot.key());
   return batch;
 }

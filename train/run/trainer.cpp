@@ -130,6 +130,7 @@ void Trainer::validate(std::int64_t done) {
   const SaveOnException saved(*this, done);
   std::optional<AveragedWeights> averaged;
   if (run_.average) averaged.emplace(*run_.optimizer, *run_.average);
+  const RestingParts::OnDevice parts(run_.resting.get());
   const ValidationOutcome outcome = validate_model(run_, done, stop_);
   averaged.reset();
   if (outcome.failure) continue_without("validation", done, *outcome.failure);
@@ -142,6 +143,7 @@ void Trainer::evaluate_identity(std::int64_t done) {
   const SaveOnException saved(*this, done);
   std::optional<AveragedWeights> averaged;
   if (run_.average) averaged.emplace(*run_.optimizer, *run_.average);
+  const RestingParts::OnDevice parts(run_.resting.get());
   const std::optional<SharedFailure> failure = identity_->evaluate(done, result_weights(run_));
   averaged.reset();
   if (failure) continue_without("identity evaluation", done, *failure);

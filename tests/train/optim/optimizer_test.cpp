@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "model/base/error.h"
 
@@ -31,7 +32,8 @@ struct Trained {
   std::vector<torch::Tensor> weights, gradients;
   std::unique_ptr<Optimizer> optimizer;
 
-  Trained(const std::string& name, const std::vector<torch::Tensor>& starts, torch::Dtype dtype = torch::kFloat32) {
+  Trained(const std::string& name, const std::vector<torch::Tensor>& starts, torch::Dtype dtype = torch::kFloat32,
+          bool on_device = false) {
     std::vector<TrainedParameter> parameters;
     for (std::size_t i = 0; i < starts.size(); ++i) {
       weights.push_back(starts[i].clone().to(dtype));
@@ -39,7 +41,7 @@ struct Trained {
       const std::string parameter = std::string("w").append(std::to_string(i));
       parameters.push_back({parameter, weights.back(), gradients.back(), starts[i].clone(), i == 0 ? 0 : 1});
     }
-    optimizer = make_optimizer(std::move(parameters), options_of(name));
+    optimizer = make_optimizer(std::move(parameters), options_of(name), on_device);
   }
 
   // Gradients that depend on the step only: a direction that stays, so that prodigy's estimate grows, and noise.
@@ -49,6 +51,16 @@ struct Trained {
     optimizer->step(torch::tensor({first_rate, second_rate}, torch::kFloat64), torch::scalar_tensor(factor));
   }
 };
+
+// Relative difference of all weights.
+double difference(const Trained& a, const Trained& b) {
+  double sum = 0, norm = 0;
+  for (std::size_t i = 0; i < a.weights.size(); ++i) {
+    sum += (a.weights[i] - b.weights[i]).to(torch::kFloat64).square().sum().item<double>();
+    norm += b.weights[i].to(torch::kFloat64).square().sum().item<double>();
+  }
+  return std::sqrt(sum / norm);
+}
 
 std::vector<torch::Tensor> starts() {
   torch::manual_seed(0);
@@ -133,6 +145,31 @@ TEST_P(EveryOptimizer, GoesOnFromItsStates) {
   };
   EXPECT_TRUE(go_on(states.size()));
   for (std::size_t i = 0; i < states.size(); ++i) EXPECT_FALSE(go_on(i)) << states[i].first;
+}
+
+// The first step of all is skipped, a later one too, and the second group rests for a while.
+TEST_P(EveryOptimizer, ComputesTheSameWithoutReadingANumber) {
+  Trained reading(GetParam(), starts());
+  Trained on_device(GetParam(), starts(), torch::kFloat32, true);
+  const double rate = rate_for(GetParam());
+  int number = 0;
+  for (const auto& [first, second, factor] : std::vector<std::tuple<double, double, float>>{{1, 1, NAN},
+                                                                                            {1, 1, 0.5F},
+                                                                                            {1, 1, 0.25F},
+                                                                                            {1, 0, 0.5F},
+                                                                                            {1, 1, INFINITY},
+                                                                                            {0, 1, 0.5F},
+                                                                                            {0, 0, 0.5F},
+                                                                                            {1, 1, 1}}) {
+    reading.step(number, first * rate, second * rate, factor);
+    on_device.step(number, first * rate, second * rate, factor);
+    EXPECT_LT(difference(on_device, reading), 1e-6) << "step " << number;
+    ++number;
+  }
+  EXPECT_EQ(on_device.optimizer->updates().item<std::int64_t>(), reading.optimizer->updates().item<std::int64_t>());
+  Trained other(GetParam(), starts());  // the mutant: one step with another factor
+  for (int step = 0; step < number; ++step) other.step(step, rate, rate, step == 3 ? 0.9F : 0.5F);
+  EXPECT_GT(difference(other, reading), 1e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryOptimizer, ::testing::Values("adamw", "adamw_8bit", "adafactor", "lion", "prodigy"));

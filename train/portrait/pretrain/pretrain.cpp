@@ -35,7 +35,9 @@ constexpr const char* kCaptions = "three in ten short";
 constexpr const char* kNoise = "zero terminal SNR";
 
 torch::Dtype compute_dtype(const PretrainOptions& options, torch::Device device) {
-  if (options.mixed_precision == "auto") return device.is_cuda() ? torch::kBFloat16 : torch::kFloat32;
+  // Without loss scaling: no float16.
+  const bool takes_bfloat16 = model::fast_dtype(device) == torch::kBFloat16;
+  if (options.mixed_precision == "auto") return takes_bfloat16 ? torch::kBFloat16 : torch::kFloat32;
   return model::parse_dtype(options.mixed_precision, "mixed_precision");
 }
 

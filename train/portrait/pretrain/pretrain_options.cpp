@@ -30,7 +30,8 @@ void add_run(OptionGroup group, PretrainOptions& options) {
   group.add("device", &options.device, "Device: auto, cpu, cuda or cuda:N.").placeholder("DEVICE");
   group
       .add("mixed_precision", &options.mixed_precision,
-           "Number format of the computation; no: float32; auto: bf16 on a GPU, float32 on a CPU.")
+           "Number format of the computation; no: float32; auto: bf16 on a GPU from compute capability 8.0, else "
+           "float32.")
       .choices({"auto", "no", "bf16"});
 }
 

@@ -1,0 +1,37 @@
+#include "model/core/device_copy.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+namespace sdtune::model {
+
+torch::Tensor copy_to_device(const torch::Tensor& host, torch::Device device) {
+  const bool crosses = host.is_cpu() && device.is_cuda();
+  return crosses ? host.pin_memory().to(device, /*non_blocking=*/true) : host.to(device);
+}
+
+HostCopy::HostCopy(const torch::Tensor& source) {
+  if (!source.is_cuda()) {
+    copy_ = source.is_cpu() ? source.detach() : torch::zeros(source.sizes(), source.options().device(torch::kCPU));
+    return;
+  }
+  copy_ = torch::empty(source.sizes(), source.options().device(torch::kCPU).pinned_memory(true));
+  copy_.copy_(source.detach(), /*non_blocking=*/true);
+  copied_.emplace(c10::kCUDA, c10::EventFlag::BACKEND_DEFAULT);  // with its time
+  copied_->record(c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(source.device()));
+}
+
+bool HostCopy::ready() const {
+  return !copied_ || copied_->query();
+}
+
+std::optional<double> HostCopy::seconds_after(const HostCopy& earlier) const {
+  if (!copied_ || !earlier.copied_) return std::nullopt;
+  return earlier.copied_->elapsedTime(*copied_) / 1000.0;
+}
+
+const torch::Tensor& HostCopy::wait() const {
+  if (copied_) copied_->synchronize();
+  return copy_;
+}
+
+}  // namespace sdtune::model

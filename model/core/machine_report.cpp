@@ -1,0 +1,86 @@
+#include "model/core/machine_report.h"
+
+#include <ATen/Context.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/util/Exception.h>
+#include <dlfcn.h>
+#include <torch/version.h>
+
+#include <cstdlib>
+
+#include "model/core/cuda_library.h"
+#include "model/core/gpu_choice.h"
+
+namespace sdtune::model {
+
+namespace {
+
+// NCCL counts as 10000 * major + 100 * minor + patch.
+std::string nccl_version() {
+  const auto get = reinterpret_cast<int (*)(int*)>(dlsym(RTLD_DEFAULT, "ncclGetVersion"));
+  int version = 0;
+  if (get == nullptr || get(&version) != 0) return "";
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
+void choose_device(MachineReport& report) {
+  const GpuChoice choice = choose_gpu(report.driver, report.build);
+  report.warning = choice.warning;
+  report.fault = choice.fault;
+  if (choice.index) {
+    report.device = "cuda:" + std::to_string(*choice.index);
+  } else if (choice.fault.empty()) {
+    report.device = "cpu";
+    report.fault = fault_of_driver(report.driver, report.build);
+  }
+}
+
+// Keeps what LibTorch warns of instead of printing it.
+class KeptWarnings : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning& warning) override { text_ += (text_.empty() ? "" : "; ") + warning.msg(); }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// What is known once the libraries are loaded.
+void look_at_libraries(MachineReport& report) {
+  if (!report.build.with_kernels) return;
+  report.libraries_fault = load_cuda();
+  if (!report.libraries_fault.empty()) {
+    if (report.device.starts_with("cuda")) report.fault = report.libraries_fault;
+    if (report.device.starts_with("cuda")) report.device.clear();
+    return;
+  }
+  report.nccl = nccl_version();
+  KeptWarnings warnings;
+  const c10::WarningUtils::WarningHandlerGuard keep(&warnings);
+  report.libtorch_gpus = at::detail::getCUDAHooks().deviceCount();
+  if (report.device.starts_with("cuda") && *report.libtorch_gpus == 0) {
+    report.fault = "the NVIDIA driver lists a GPU, and LibTorch finds none";
+    if (!warnings.text().empty()) report.fault += ": " + warnings.text();
+    report.device.clear();
+  }
+}
+
+}  // namespace
+
+MachineReport report_machine() {
+  MachineReport report;
+  report.driver = cuda_driver();
+  report.build = cuda_build();
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  report.visible_devices = visible == nullptr ? "" : visible;
+  for (std::size_t index = 0; index < report.driver.devices.size(); ++index) {
+    report.gpus.push_back({report.driver.devices[index], fault_of_gpu(report.driver, report.build, index)});
+  }
+  report.libtorch = TORCH_VERSION;
+  choose_device(report);
+  look_at_libraries(report);
+  return report;
+}
+
+}  // namespace sdtune::model

@@ -1,0 +1,24 @@
+// Whether float32 products and convolutions on a GPU may round their factors to TF32 (10 bits of mantissa, Ampere and
+// later).
+#pragma once
+
+namespace sdtune::model {
+
+struct Tf32Switches {
+  bool products = false;      // cuBLAS
+  bool convolutions = false;  // cuDNN
+};
+
+// LibTorch's switches are the process's: they are what they were again when the last scope has ended.
+class Tf32Scope {
+ public:
+  explicit Tf32Scope(bool allowed);
+  ~Tf32Scope();
+  Tf32Scope(const Tf32Scope&) = delete;
+  Tf32Scope& operator=(const Tf32Scope&) = delete;
+
+ private:
+  Tf32Switches before_;
+};
+
+}  // namespace sdtune::model

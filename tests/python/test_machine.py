@@ -1,0 +1,180 @@
+"""Which GPU is taken, and what is said of one that cannot be: `doctor --machine`, `check`, `train` and `sample` with a stub of
+the driver's library. What a GPU then computes is not tested here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from driver_stub import StubbedMachine
+from program import ROOT, run
+
+ME = ROOT / "examples" / "me"
+TOO_OLD = "supports CUDA 12.4, and CUDA 13.0 (driver 580 or newer) is needed"
+V100 = "Tesla V100 has compute capability 7.0, and LibTorch needs 7.5 or newer"
+NO_RUNTIME = "libcuda.so.1 is missing here: start the container with the NVIDIA runtime"
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> StubbedMachine:
+    return StubbedMachine(tmp_path)
+
+
+def doctor(environment: dict[str, str]) -> tuple[int, dict]:
+    ended = run(["doctor", "--machine", "--json"], **environment)
+    assert ended.stderr == "", ended.stderr
+    return ended.returncode, json.loads(ended.stdout)
+
+
+def needs_kernels() -> None:
+    if not doctor({})[1]["kernels"]["built"]:
+        pytest.skip("this build has no CUDA kernels: SDTUNE_CUDA=ON")
+
+
+@pytest.mark.parametrize("capability", ["7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0"])
+def test_every_supported_gpu_is_usable(machine: StubbedMachine, capability: str) -> None:
+    needs_kernels()
+    report = doctor(machine.environment(f"NVIDIA A={capability};NVIDIA B={capability}"))[1]
+    assert [(gpu["index"], gpu["name"], gpu["compute_capability"], gpu["fault"]) for gpu in report["gpus"]] == [
+        (0, "NVIDIA A", capability, None), (1, "NVIDIA B", capability, None)]
+    assert report["gpus"][0]["memory_bytes"] == 24 << 30
+    assert report["driver"] == {"found": True, "release": None, "cuda": "13.0", "needed": "580"}
+    # The stub is no driver for LibTorch, and doctor says that the two disagree.
+    assert report["libtorch"]["gpus"] == 0
+    assert report["fault"].startswith("the NVIDIA driver lists a GPU, and LibTorch finds none: CUDA initialization: ")
+
+
+def test_doctor_says_what_the_build_holds() -> None:
+    needs_kernels()
+    report = doctor({})[1]
+    assert report["kernels"] == {"built": True, "architectures": ["7.5", "8.0", "8.6", "9.0", "10.0", "12.0"], "ptx": "12.0",
+                                 "fault": None}
+    assert report["libtorch"]["version"] == "2.11.0"
+    assert report["libtorch"]["cuda"] == "13.0"
+    assert report["nccl"].split(".")[0] == "2"
+
+
+REFUSALS = {
+    "driver too old": (lambda m: m.environment("NVIDIA H100=9.0", cuda=12040), TOO_OLD),
+    "GPU too old": (lambda m: m.environment("Tesla V100=7.0"), V100),
+    "driver fails": (lambda m: m.environment("NVIDIA H100=9.0", init=802), "cuInit gave 802, system not yet initialized"),
+    "no runtime in the container": (lambda m: [m.add_hardware(), m.add_container(), m.without_driver()][-1], NO_RUNTIME),
+    "no driver": (lambda m: [m.add_hardware(), m.without_driver()][-1], "no NVIDIA driver is installed"),
+    "kernel module without its library": (lambda m: [m.add_kernel_module("580.82.07"), m.without_driver()][-1], NO_RUNTIME),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_a_gpu_that_cannot_be_used_is_refused_in_one_line_everywhere(machine: StubbedMachine, case: str, tmp_path: Path) -> None:
+    needs_kernels()
+    setup, expected = REFUSALS[case]
+    environment = setup(machine)
+    code, report = doctor(environment)
+    assert code == 2
+    assert report["device"] is None
+    assert expected in report["fault"]
+    line = f"sdtune: error: device: {report['fault']} (got auto); --device cpu goes on without a GPU"
+    train = ["--images", str(ME), "--output", str(tmp_path / "run"), "--max-train-steps", "1"]
+    for words in (["check", *train], ["train", *train]):
+        ended = run(words, **environment)
+        assert ended.returncode == 2
+        assert ended.stderr.splitlines() == [line]
+    ended = run(["sample", "--model", "portrait-64", "--prompt", "a photo", "--output", str(tmp_path / "images")], **environment)
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines() == [line.replace("device: ", "--device: ", 1)]
+    assert not (tmp_path / "run").exists()
+    assert not (tmp_path / "images").exists()
+    assert run(["check", *train, "--device", "cpu"], **environment).returncode == 0
+
+
+def test_no_gpu_is_no_fault(machine: StubbedMachine) -> None:
+    for environment in (machine.without_driver(), machine.environment(), {**machine.environment("NVIDIA L4=8.9"), "CUDA_VISIBLE_DEVICES": ""}):
+        if environment.get("CUDA_VISIBLE_DEVICES") == "":
+            environment["SDTUNE_STUB_GPUS"] = ""  # as the driver answers then
+            machine.add_hardware()
+        code, report = doctor(environment)
+        assert (code, report["device"]) == (0, "cpu")
+
+
+def test_auto_passes_over_a_gpu_that_cannot_be_used(machine: StubbedMachine) -> None:
+    needs_kernels()
+    report = doctor(machine.environment("Tesla V100=7.0;NVIDIA L4=8.9"))[1]
+    assert [gpu["fault"] is None for gpu in report["gpus"]] == [False, True]
+    ended = run(["check", "--images", str(ME), "--device", "cuda:0"], **machine.environment("Tesla V100=7.0;NVIDIA L4=8.9"))
+    assert V100 in ended.stderr
+    ended = run(["check", "--images", str(ME), "--device", "cuda:1"], **machine.environment("Tesla V100=7.0;NVIDIA L4=8.9"))
+    assert ended.returncode == 0, ended.stderr
+    ended = run(["check", "--images", str(ME), "--device", "cuda:2"], **machine.environment("Tesla V100=7.0;NVIDIA L4=8.9"))
+    assert "there is no GPU 2 (found 2) (got cuda:2)" in ended.stderr
+
+
+def test_each_rank_is_checked_with_its_own_gpu(machine: StubbedMachine) -> None:
+    needs_kernels()
+    environment = machine.environment("NVIDIA L4=8.9") | {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2",
+                                                          "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+    ended = run(["check", "--images", str(ME)], **environment)
+    assert "there is no GPU 1 (found 1) (got cuda:1)" in ended.stderr
+
+
+def test_kernels_that_are_missing_stop_a_gpu_run(machine: StubbedMachine) -> None:
+    needs_kernels()
+    environment = machine.environment("NVIDIA L4=8.9") | {"SDTUNE_CUDA_LIBRARY": "/nowhere/libsdtune_cuda.so"}
+    ended = run(["check", "--images", str(ME)], **environment)
+    assert ended.returncode == 2
+    assert "our CUDA kernels are missing" in ended.stderr
+
+
+def test_machine_and_photos_contradict_each_other() -> None:
+    ended = run(["doctor", "--machine", "--images", str(ME)])
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("sdtune: error: --machine: examines no photos")
+
+
+# What LibTorch's accelerator is after a backward pass on the CPU came first: asked by the hooks that libtorch_cuda registers.
+ORDER = """
+import os, sys
+import sdtune
+maps = open("/proc/self/maps").read()
+print("loaded" if "libtorch_cuda.so" in maps else "not loaded")
+"""
+
+
+def test_python_loads_cuda_before_anything_computes_where_a_gpu_is_usable(machine: StubbedMachine) -> None:
+    needs_kernels()
+
+    def loaded(environment: dict[str, str], code: str = ORDER) -> str:
+        import os
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                               env={**os.environ, **environment})
+        return ended.stdout.strip()
+
+    assert loaded(machine.environment("NVIDIA L4=8.9")) == "loaded"
+    assert loaded(machine.environment("Tesla V100=7.0")) == "not loaded"
+    assert loaded(machine.without_driver()) == "not loaded"
+
+
+def test_a_gpu_with_too_little_memory_is_told_the_preset_that_fits(machine: StubbedMachine, tmp_path: Path) -> None:
+    needs_kernels()
+    base = tmp_path / "sd15"
+    (base / "unet").mkdir(parents=True)
+    (base / "model_index.json").write_text(json.dumps({"_class_name": "StableDiffusionPipeline"}))
+    (base / "unet" / "config.json").write_text(json.dumps({"block_out_channels": [320], "cross_attention_dim": 768}))
+    needs = dict(line.split(": ") for line in (ROOT / "configs" / "preset_memory.yaml").read_text().splitlines() if line[0] != "#")
+    warning = (f"sdtune: warning: device: has 16.0 GiB of memory, and the values of full_sd15.yaml need "
+               f"{float(needs['full_sd15.yaml']):.1f} GiB by calculation; --config full_sd15_16gb.yaml needs "
+               f"{float(needs['full_sd15_16gb.yaml']):.1f} GiB")
+    assert float(needs["full_sd15_16gb.yaml"]) < 16 < float(needs["full_sd15.yaml"]) < 24
+
+    def warnings(gib: int, *more: str) -> list[str]:
+        environment = machine.environment("NVIDIA T4=7.5") | {"SDTUNE_STUB_MEMORY": str(gib << 30)}
+        ended = run(["check", "--images", str(ME), "--base", str(base), "--json", *more], **environment)
+        return [f"sdtune: warning: {found['where']}: {found['what']}; {found['hint']}" 
+                for found in json.loads(ended.stdout)["warnings"] if found["where"] == "device"]
+
+    assert warnings(16) == [warning]
+    assert warnings(24) == []
+    assert warnings(16, "--config", "full_sd15_16gb.yaml") == []
+    assert warnings(16, "--micro-batch", "1") == []  # the run decides itself what it needs
