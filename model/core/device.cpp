@@ -17,6 +17,7 @@
 
 #include "model/base/error.h"
 #include "model/core/cuda_driver.h"
+#include "model/core/kernel_access.h"
 
 namespace sdtune::model {
 
@@ -146,6 +147,7 @@ std::string cpu_features() {
 }  // namespace
 
 torch::Device parse_device(const std::string& text, const std::string& where) {
+  uses_our_kernels();  // a wrong word is refused before anything is loaded
   if (text == "cpu") return torch::Device(torch::kCPU);
   if (text == "auto") {
     return fault_of_gpu(0).empty() ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
@@ -223,8 +225,10 @@ void* cuda_symbol(const char* name) {
   return symbol;
 }
 
-void* current_cuda_stream(torch::Device device) {
-  return c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(device).native_handle();
+CudaStream current_cuda_stream(torch::Device device) {
+  const c10::impl::VirtualGuardImpl cuda(torch::kCUDA);
+  const auto index = device.has_index() ? device.index() : cuda.getDevice().index();
+  return {cuda.getStream(torch::Device(torch::kCUDA, index)).native_handle(), index};
 }
 
 }  // namespace sdtune::model

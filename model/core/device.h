@@ -34,13 +34,13 @@ torch::MemoryFormat fast_memory_format(torch::Device device, torch::Dtype dtype)
 // compute capability 9.0, driver for CUDA 13.0)".
 std::string describe_device(torch::Device device);
 
-// Our kernels. Call contract: parse_device returned a GPU before.
+// Our kernels. Call contract: parse_device returned a GPU before. Who computes asks kernel_access.h instead.
 const CudaTable& cuda_table();
 
 // A further C symbol of libsdtune_cuda.so (the NCCL factory), under the same contract.
 void* cuda_symbol(const char* name);
 
-// The cudaStream_t that LibTorch currently uses on `device`.
-void* current_cuda_stream(torch::Device device);
+// The stream that LibTorch currently uses on `device`.
+CudaStream current_cuda_stream(torch::Device device);
 
 }  // namespace sdtune::model
