@@ -128,20 +128,24 @@ class CudaAdamW : public AdamWEngine {
   std::map<LaunchKey, AdamWLaunch<CudaCodedParameter>> coded_;
 };
 
-// Small parameters of the given kind: 3 x 3 weights in both memory formats and a vector with a tail.
+// Small parameters of the given kind: 3 x 3 weights in both memory formats and a vector with a tail. Gradients grow, so
+// that no two blocks of codes have one scale.
 AdamWWork proof_work(const TrainedParameter& like, bool coded) {
   const torch::Device device = like.weight.device();
+  const auto on_device = torch::TensorOptions().device(device);
   const std::vector<torch::Tensor> numbers = {
       model::proof_numbers({12, 40, 3, 3}, 1, device, torch::kFloat32),
       model::proof_numbers({12, 40, 3, 3}, 2, device, torch::kFloat32).contiguous(torch::MemoryFormat::ChannelsLast),
       model::proof_numbers({4331}, 3, device, torch::kFloat32)};
   AdamWWork work;
   for (const torch::Tensor& master : numbers) {
+    const std::int64_t count = master.numel();
     const bool is_own = like.weight.scalar_type() == torch::kFloat32;
     TrainedParameter parameter;
     parameter.name = "proof";
     parameter.weight = is_own ? master : master.to(like.weight.scalar_type());
-    parameter.gradient = (master * 0.7 - 0.1).to(like.gradient.scalar_type());
+    parameter.gradient = torch::empty_like(parameter.weight, like.gradient.scalar_type());
+    parameter.gradient.copy_((master * 0.7 - 0.1) * torch::linspace(0.1, 10, count, on_device).view(master.sizes()));
     if (coded) {
       work.coded.push_back(parameter);
       work.coded_memory.push_back({master, fresh_coded_moment(master.numel(), CodedKind::kMean, device),

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "model/core/device.h"
+#include "model/core/kernel_access.h"
 #include "model/files/file_system.h"
 #include "train/config/concept_options.h"
 #include "train/dist/rank_env.h"
@@ -32,6 +33,11 @@ void check_micro_batch(const RunOptions& run, std::vector<Problem>& problems) {
 }
 
 void check_device(const TrainConfig& config, std::vector<Problem>& problems) {
+  try {
+    model::uses_our_kernels();
+  } catch (const Error& error) {
+    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
   const std::string& device = config.run.device;
   const bool is_cuda = device == "cuda" || (device.starts_with("cuda:") && all_digits(device.substr(5)));
   if (!is_cuda && device != "cpu" && device != "auto") {
