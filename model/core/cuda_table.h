@@ -51,7 +51,7 @@ struct CudaGroupNormBackward {
   const float* columns;  // of the forward pass
   const float* rstd;
   void* grad_x;
-  void* grad_weight;  // [C], written; null together with grad_bias when nobody needs them
+  void* grad_weight;  // [C], written; null together with grad_bias: not computed
   void* grad_bias;    // [C]
   void* grad_offset;  // [B, C], or null
   float* workspace;

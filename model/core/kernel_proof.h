@@ -1,5 +1,5 @@
 // A kernel proves itself: before its first use on a device and in a dtype it runs on small inputs beside LibTorch's
-// operators. Nobody can try every card; so each card tries every kernel.
+// operators. Not every card can be tried beforehand, so each card tries every kernel.
 #pragma once
 
 #include <torch/types.h>
