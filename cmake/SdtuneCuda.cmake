@@ -40,7 +40,8 @@ find_path(SDTUNE_CUDA_INCLUDE cuda_runtime.h HINTS ${CMAKE_CUDA_TOOLKIT_INCLUDE_
           PATHS "${site_packages}/nvidia/cu${SDTUNE_TORCH_CUDA_MAJOR}/include" REQUIRED)
 find_path(SDTUNE_NCCL_INCLUDE nccl.h HINTS "${site_packages}/nvidia/nccl/include" REQUIRED)
 
-file(GLOB cuda_kernels CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/model/kernels/*.cu")
+file(GLOB cuda_kernels CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/model/kernels/cuda/*.cu"
+     "${PROJECT_SOURCE_DIR}/train/optim/cuda/*.cu")
 add_library(sdtune_cuda SHARED ${cuda_kernels} "${PROJECT_SOURCE_DIR}/train/dist/cuda/nccl_backend.cpp")
 target_compile_definitions(sdtune_cuda PRIVATE USE_C10D_NCCL)
 target_compile_options(sdtune_cuda PRIVATE
@@ -49,8 +50,10 @@ target_include_directories(sdtune_cuda PRIVATE "${PROJECT_SOURCE_DIR}" "${CMAKE_
 target_include_directories(sdtune_cuda SYSTEM PRIVATE
   "${SDTUNE_TORCH_DIR}/include" "${SDTUNE_TORCH_DIR}/include/torch/csrc/api/include" "${SDTUNE_CUDA_INCLUDE}"
   "${SDTUNE_NCCL_INCLUDE}")
-# Equal bits on host and device need every product rounded by itself (draw_counter.h).
-set_source_files_properties("${PROJECT_SOURCE_DIR}/model/kernels/philox_normal_kernel.cu"
+# Equal bits on host and device need every product rounded by itself (draw_counter.h, adamw_kernel.h).
+set_source_files_properties("${PROJECT_SOURCE_DIR}/model/kernels/cuda/philox_normal.cu"
+                            "${PROJECT_SOURCE_DIR}/train/optim/cuda/adamw.cu"
+                            "${PROJECT_SOURCE_DIR}/train/optim/cuda/adamw_8bit.cu"
                             TARGET_DIRECTORY sdtune_cuda PROPERTIES COMPILE_OPTIONS "-fmad=false")
 # The runtime is the one that libtorch_cuda has loaded by then; its soname is enough.
 set_target_properties(sdtune_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Shared CXX_VISIBILITY_PRESET hidden
@@ -61,9 +64,12 @@ endforeach()
 target_link_options(sdtune_cuda PRIVATE "LINKER:--allow-shlib-undefined")
 install(TARGETS sdtune_cuda LIBRARY DESTINATION lib)
 
-# Compares the kernels with loops on the CPU; runs on a bare machine with a GPU, without LibTorch.
-list(FILTER cuda_kernels EXCLUDE REGEX "cuda_table\\.cu$")
-add_executable(check_kernels EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/tests/gpu/check_kernels.cu" ${cuda_kernels})
-target_include_directories(check_kernels PRIVATE "${PROJECT_SOURCE_DIR}")
-set_target_properties(check_kernels PROPERTIES CUDA_RUNTIME_LIBRARY Static
+# Compares the kernels with loops on the CPU; runs on a bare machine with a GPU, without LibTorch. tests/gpu/host builds the
+# same for the CPU.
+file(GLOB kernel_checks CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/gpu/check*.cpp")
+add_executable(check_kernels EXCLUDE_FROM_ALL ${kernel_checks} ${cuda_kernels}
+               "${PROJECT_SOURCE_DIR}/train/optim/dynamic_code.cpp")
+target_include_directories(check_kernels PRIVATE "${PROJECT_SOURCE_DIR}" "${CMAKE_BINARY_DIR}/generated")
+target_include_directories(check_kernels SYSTEM PRIVATE "${SDTUNE_CUDA_INCLUDE}")
+set_target_properties(check_kernels PROPERTIES CUDA_RUNTIME_LIBRARY Static UNITY_BUILD OFF
                       RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/gpu")

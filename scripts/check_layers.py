@@ -25,6 +25,7 @@ MODEL = {
     "model/image": ["model/base", "model/files"],
     "model/core": ["model/base", "model/files"],
     "model/kernels": ["model/base", "model/core"],
+    "model/kernels/cuda": ["model/base", "model/core"],
     "model/nn": ["model/base", "model/core", "model/kernels"],
     "model/clip": [*LOW, *NETWORKS],
     "model/unet": [*LOW, *NETWORKS],
@@ -41,6 +42,7 @@ COMPONENTS = ["train/data", "train/objective", "train/optim", "train/precision",
 TRAIN = {"train/config": LOW}
 TRAIN |= {folder: [*WHOLE_MODEL, "train/config"] for folder in COMPONENTS}
 TRAIN["train/dist/cuda"] = ["train/dist"]
+TRAIN["train/optim/cuda"] = ["model/core", "model/kernels/cuda", "train/optim"]
 TRAIN["train/parameters"] = [*WHOLE_MODEL, "train/config"]
 TRAIN["train/checkpoint"] = [*WHOLE_MODEL, "train/config", "train/optim", "train/precision"]
 TRAIN["train/identity"] = [*WHOLE_MODEL, "train/config", *COMPONENTS, "train/checkpoint"]
@@ -82,6 +84,11 @@ MAX_HEADER_LINES = 150
 MAX_FUNCTION_LINES = 60
 MAX_MAIN_LINES = 60
 FORBIDDEN_NAMES = re.compile(r"(^|_)(util|utils|helper|helpers|common|misc|manager)(_|\.|$)")
+# The one file that may launch a kernel (on the device of its stream), what stands for CUDA on a CPU, and what a launch is.
+LAUNCHER = Path("model/kernels/cuda/launch.cuh")
+STAND_IN = Path("tests/gpu/host")
+LAUNCH = re.compile(r"<<<|\b(?:cudaLaunch|cuLaunch)\w*\s*\(")
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 
@@ -116,6 +123,15 @@ def include_offences(path: Path, text: str) -> list[str]:
         elif (folder, target_folder) in ONLY and not ONLY[folder, target_folder].search(target):
             offences.append(f"{place}: {folder} may include only *_options.h of {target_folder} (includes {target})")
     return offences
+
+
+def launch_offences(path: Path, text: str) -> list[str]:
+    """Kernels launched elsewhere than in the one file that makes their device the current one."""
+    if path == LAUNCHER or path.is_relative_to(STAND_IN):
+        return []
+    code = COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), text)
+    return [f"{path}:{code.count(chr(10), 0, match.start()) + 1}: launches a kernel; only {LAUNCHER} may"
+            for match in LAUNCH.finditer(code)]
 
 
 def include_graph(files: list[Path]) -> dict[str, set[str]]:
@@ -230,7 +246,7 @@ def main() -> int:
         if FORBIDDEN_NAMES.search(path.name):
             offences.append(f"{path}: name it for its one job, not util, helpers, common, misc or manager")
         if path.suffix != ".py":
-            offences += include_offences(path, text)
+            offences += include_offences(path, text) + launch_offences(path, text)
         offences += size_offences(path, text)
     print("\n".join(offences) if offences else "layers: ok")
     return 1 if offences else 0

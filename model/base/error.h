@@ -74,6 +74,10 @@ class DataError : public detail::ErrorOf<ExitCode::kBadInput> {
 class CheckpointError : public detail::ErrorOf<ExitCode::kNoCheckpoint> {
   using ErrorOf::ErrorOf;
 };
+// A device computes wrong numbers, or cannot do what was built for it.
+class DeviceError : public detail::ErrorOf<ExitCode::kBug> {
+  using ErrorOf::ErrorOf;
+};
 // Memory of the host or the device ran out.
 class OutOfMemoryError : public detail::ErrorOf<ExitCode::kOutOfMemory> {
   using ErrorOf::ErrorOf;

@@ -126,8 +126,10 @@ void* cuda_symbol(const char* name) {
   return symbol;
 }
 
-void* current_cuda_stream(torch::Device device) {
-  return c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(device).native_handle();
+CudaStream current_cuda_stream(torch::Device device) {
+  const c10::impl::VirtualGuardImpl cuda(torch::kCUDA);
+  const auto index = device.has_index() ? device.index() : cuda.getDevice().index();
+  return {cuda.getStream(torch::Device(torch::kCUDA, index)).native_handle(), index};
 }
 
 }  // namespace sdtune::model

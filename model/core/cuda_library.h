@@ -20,13 +20,13 @@ std::string missing_kernels();
 // question for an accelerator found, and the backward pass on a CPU asks it too.
 void load_cuda_where_usable();
 
-// Our kernels. Call contract: parse_device returned a GPU before.
+// Our kernels. Call contract: parse_device returned a GPU before. Who computes asks kernel_access.h instead.
 const CudaTable& cuda_table();
 
 // A further C symbol of libsdtune_cuda.so (the NCCL factory), under the same contract.
 void* cuda_symbol(const char* name);
 
-// The cudaStream_t that LibTorch currently uses on `device`.
-void* current_cuda_stream(torch::Device device);
+// The stream that LibTorch currently uses on `device`.
+CudaStream current_cuda_stream(torch::Device device);
 
 }  // namespace sdtune::model

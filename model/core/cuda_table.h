@@ -1,7 +1,8 @@
 // What libsdtune_cuda.so offers: our kernels as plain functions on raw pointers and a stream, filled in when the
 // library is loaded (device.h). No LibTorch and no CUDA header, so the kernels build without the one and the program
-// without the other. All pointers are of the device unless said otherwise; `stream` is a cudaStream_t. Nothing
-// synchronises.
+// without the other. All pointers are of the device unless said otherwise. Nothing synchronises. A launch that fails
+// throws std::runtime_error naming kernel, device and grid; arguments out of range throw std::invalid_argument. The
+// optimizers' kernels have a table of their own (train/optim/optimizer_table.h).
 #pragma once
 
 #include <cstdint>
@@ -11,40 +12,49 @@ namespace sdtune::model {
 // Element types of kernels that take several.
 enum class CudaType : std::int32_t { kFloat32 = 0, kBFloat16 = 1, kFloat16 = 2 };
 
-// One parameter of a multi-tensor step. An array of these lies in device memory.
-struct CudaParameter {
-  void* weight;          // [count] of weight_type, written
-  const void* gradient;  // [count] of gradient_type
-  float* master;         // [count]; may equal `weight` where that is float32
-  float* first_moment;   // [count]
-  float* second_moment;  // [count]
-  std::int64_t count;
-};
-
-// Values of one optimizer step, in device memory, so that a captured graph replays right and no value is waited for.
-struct CudaAdamWStep {
-  float learning_rate;
-  float bias_correction1;  // 1 - beta1^t
-  float bias_correction2;  // 1 - beta2^t
-  float gradient_scale;    // what each gradient is multiplied with first: clip coefficient / loss scale
-  std::int32_t skip;       // not 0: found_inf, the step changes nothing
-};
-
-struct CudaAdamWConstants {
-  float beta1;
-  float beta2;
-  float epsilon;
-  float weight_decay;
+// A cudaStream_t and the device that it belongs to: a null handle is the default stream of whatever device is current,
+// so a launch has to make this one current.
+struct CudaStream {
+  void* handle = nullptr;
+  std::int32_t device = 0;
 };
 
 struct CudaGroupNorm {
   std::int64_t batch;
   std::int64_t channels;
-  std::int64_t spatial;  // H * W
-  std::int64_t groups;
+  std::int64_t spatial;  // H * W; channels * spatial below 2^31
+  std::int64_t groups;   // at most 256 channels each
   float epsilon;
-  bool silu;           // y = silu(norm(x)); else y = norm(x)
+  bool silu;           // y = silu(norm(x + offset)); else y = norm(x + offset)
   bool channels_last;  // memory order [B, H, W, C], else [B, C, H, W]
+};
+
+// What a forward pass leaves for the backward one: kGroupNormColumns rows of float32 [B, C].
+inline constexpr std::int64_t kGroupNormColumns = 5;
+
+// Tensors of one pass. x, y and their gradients in the shape's memory order, weight and bias [C], offset [B, C] or
+// null, all of the pass's element type.
+struct CudaGroupNormForward {
+  const void* x;
+  const void* weight;
+  const void* bias;
+  const void* offset;
+  void* y;
+  float* columns;    // [kGroupNormColumns, B, C], written
+  float* rstd;       // [B, groups], written
+  float* workspace;  // group_norm_workspace() numbers
+};
+
+struct CudaGroupNormBackward {
+  const void* grad_y;
+  const void* x;
+  const float* columns;  // of the forward pass
+  const float* rstd;
+  void* grad_x;
+  void* grad_weight;  // [C], written; null together with grad_bias: not computed
+  void* grad_bias;    // [C]
+  void* grad_offset;  // [B, C], or null
+  float* workspace;
 };
 
 struct CudaTable {
@@ -53,33 +63,25 @@ struct CudaTable {
   std::int32_t ptx;                   // architecture of the PTX that comes along, 0 for none
 
   // out [rows, row_size]: row i is the draw of counter i. words: seed low, seed high, then 3 words of DrawCounter a
-  // row.
-  void (*philox_normal)(float* out, std::int64_t rows, std::int64_t row_size, const std::uint32_t* words, void* stream);
+  // row. At most 65535 rows.
+  void (*philox_normal)(float* out, std::int64_t rows, std::int64_t row_size, const std::uint32_t* words,
+                        const CudaStream& stream);
 
-  // AdamW with decoupled decay over `parameters` [parameter_count]; largest = the largest `count` among them.
-  void (*adamw)(const CudaParameter* parameters, std::int64_t parameter_count, std::int64_t largest,
-                CudaType weight_type, CudaType gradient_type, const CudaAdamWConstants& constants,
-                const CudaAdamWStep* step, void* stream);
+  // Numbers of float32 that either pass needs as workspace.
+  std::int64_t (*group_norm_workspace)(const CudaGroupNorm& shape, CudaType type);
+  void (*group_norm_forward)(const CudaGroupNormForward& tensors, const CudaGroupNorm& shape, CudaType type,
+                             const CudaStream& stream);
+  void (*group_norm_backward)(const CudaGroupNormBackward& tensors, const CudaGroupNorm& shape, CudaType type,
+                              const CudaStream& stream);
 
-  // sum[0] += the sum of squares of every gradient; found_inf[0] = 1 where one is not finite. The caller zeroes both.
-  void (*sum_of_squares)(const CudaParameter* parameters, std::int64_t parameter_count, std::int64_t largest,
-                         CudaType gradient_type, double* sum, std::int32_t* found_inf, void* stream);
-
-  // mean, rstd: float32 [B, groups], written. weight, bias: [C] of `type`.
-  void (*group_norm_forward)(const void* x, const void* weight, const void* bias, void* y, float* mean, float* rstd,
-                             const CudaGroupNorm& shape, CudaType type, void* stream);
-  // grad_weight, grad_bias: float32 [C], added to (zero them first), or both null.
-  void (*group_norm_backward)(const void* grad_y, const void* x, const void* weight, const void* bias,
-                              const float* mean, const float* rstd, void* grad_x, float* grad_weight, float* grad_bias,
-                              const CudaGroupNorm& shape, CudaType type, void* stream);
-
-  // y [rows, width] = x[:, :width] * gelu(x[:, width:]), exact gelu; x [rows, 2 * width].
-  void (*geglu_forward)(const void* x, void* y, std::int64_t rows, std::int64_t width, CudaType type, void* stream);
+  // y [rows, width] = x[:, :width] * gelu(x[:, width:]), exact gelu; x [rows, 2 * width], below 2^31 numbers.
+  void (*geglu_forward)(const void* x, void* y, std::int64_t rows, std::int64_t width, CudaType type,
+                        const CudaStream& stream);
   void (*geglu_backward)(const void* grad_y, const void* x, void* grad_x, std::int64_t rows, std::int64_t width,
-                         CudaType type, void* stream);
+                         CudaType type, const CudaStream& stream);
 };
 
-inline constexpr std::uint32_t kCudaTableVersion = 1;
+inline constexpr std::uint32_t kCudaTableVersion = 2;
 // The C symbol of the library: `const CudaTable* sdtune_cuda_table()`.
 inline constexpr const char* kCudaTableSymbol = "sdtune_cuda_table";
 

@@ -14,6 +14,7 @@
 #include "model/base/error.h"
 #include "model/core/cuda_library.h"
 #include "model/core/gpu_choice.h"
+#include "model/core/kernel_access.h"
 
 namespace sdtune::model {
 
@@ -59,6 +60,7 @@ std::string cpu_features() {
 }  // namespace
 
 torch::Device find_device(const std::string& text, const std::string& where) {
+  uses_our_kernels();  // a wrong word is refused before anything is loaded
   const CudaDriver& driver = cuda_driver();
   if (text == "cpu") return torch::Device(torch::kCPU);
   if (text == "auto") {

@@ -6,8 +6,9 @@
 #include <numeric>
 #include <utility>
 
-#include "model/core/cuda_library.h"
 #include "model/core/draw_counter.h"
+#include "model/core/kernel_access.h"
+#include "model/core/kernel_proof.h"
 
 namespace sdtune::model {
 
@@ -59,10 +60,21 @@ void fill_normal(float* out, std::int64_t count, std::uint64_t seed, const DrawC
                    [&](std::int64_t begin, std::int64_t end) { fill_blocks(out, count, seed, counter, begin, end); });
 }
 
-// Rows of normal numbers by our kernel. Keys travel as packed counters, from pinned memory so that nothing waits.
-void fill_normal_cuda(torch::Tensor& out, std::uint64_t seed, const std::vector<DrawCounter>& counters) {
+// Rows of normal numbers on the host.
+void fill_rows(const torch::Tensor& out, std::uint64_t seed, const std::vector<DrawCounter>& counters) {
+  const std::int64_t row_size = out.numel() / out.size(0);
+  auto* numbers = out.mutable_data_ptr<float>();
+  for (std::size_t row = 0; row < counters.size(); ++row) {
+    fill_normal(numbers + static_cast<std::int64_t>(row) * row_size, row_size, seed, counters[row]);
+  }
+}
+
+// The same by our kernel. Keys travel as packed counters, from pinned memory so that nothing waits.
+void fill_rows_by_kernel(const CudaTable& kernels, const torch::Tensor& out, std::uint64_t seed,
+                         const std::vector<DrawCounter>& counters) {
   const auto rows = static_cast<std::int64_t>(counters.size());
-  torch::Tensor host = torch::empty({rows * 3 + 2}, torch::dtype(torch::kInt32).pinned_memory(true));
+  const bool pinned = out.is_cuda();
+  torch::Tensor host = torch::empty({rows * 3 + 2}, torch::dtype(torch::kInt32).pinned_memory(pinned));
   auto* words = reinterpret_cast<std::uint32_t*>(host.data_ptr<std::int32_t>());
   words[0] = static_cast<std::uint32_t>(seed);
   words[1] = static_cast<std::uint32_t>(seed >> 32);
@@ -72,9 +84,32 @@ void fill_normal_cuda(torch::Tensor& out, std::uint64_t seed, const std::vector<
     words[4 + row * 3] = counters[row].high;
   }
   const torch::Tensor keys = host.to(out.device(), /*non_blocking=*/true);
-  cuda_table().philox_normal(out.data_ptr<float>(), rows, out.numel() / rows,
-                             reinterpret_cast<const std::uint32_t*>(keys.data_ptr<std::int32_t>()),
-                             current_cuda_stream(out.device()));
+  kernels.philox_normal(out.mutable_data_ptr<float>(), rows, out.numel() / rows,
+                        reinterpret_cast<const std::uint32_t*>(keys.const_data_ptr<std::int32_t>()),
+                        kernel_stream(out.device()));
+}
+
+// Rows of both on one key, which must agree in every bit.
+KernelDifference compare_rows(const CudaTable& kernels, torch::Device device) {
+  const std::vector<DrawCounter> counters = {draw_counter(0, 5, 7, false), draw_counter(2, 1u << 20, 8, true)};
+  const torch::Tensor theirs = torch::empty({2, 4099}, torch::kFloat32);
+  const torch::Tensor ours = torch::empty_like(theirs, torch::dtype(torch::kFloat32).device(device));
+  fill_rows(theirs, 1234567890123, counters);
+  fill_rows_by_kernel(kernels, ours, 1234567890123, counters);
+  return worst_difference({{"the numbers", ours, theirs}}, 0);
+}
+
+// Rows on a device that is not the host: by our kernel, or drawn on the host and copied.
+void fill_rows_on_device(const torch::Tensor& out, std::uint64_t seed, const std::vector<DrawCounter>& counters) {
+  if (const CudaTable* kernels = kernel_table(out.device())) {
+    require_proven({"philox_normal", out.device(), torch::kFloat32},
+                   [&] { return compare_rows(*kernels, out.device()); });
+    fill_rows_by_kernel(*kernels, out, seed, counters);
+    return;
+  }
+  const torch::Tensor host = torch::empty(out.sizes(), torch::kFloat32);
+  fill_rows(host, seed, counters);
+  out.copy_(host);
 }
 
 }  // namespace
@@ -95,14 +130,8 @@ torch::Tensor draw_normal_batch(std::uint64_t seed, Draw purpose, const std::vec
   std::vector<DrawCounter> counters;
   counters.reserve(keys.size());
   for (const SampleKey& key : keys) counters.push_back(checked_counter(purpose, key));
-  if (device.is_cuda()) {
-    fill_normal_cuda(out, seed, counters);
-    return out;
-  }
-  const std::int64_t row_size = out.numel() / out.size(0);
-  for (std::size_t row = 0; row < counters.size(); ++row) {
-    fill_normal(out.data_ptr<float>() + static_cast<std::int64_t>(row) * row_size, row_size, seed, counters[row]);
-  }
+  const bool on_host = device.is_cpu() && !KernelStandIn::is_active();
+  on_host ? fill_rows(out, seed, counters) : fill_rows_on_device(out, seed, counters);
   return out;
 }
 

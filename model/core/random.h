@@ -46,7 +46,8 @@ struct DrawKey {
 torch::Tensor draw_normal(const DrawKey& key, torch::IntArrayRef shape);
 
 // The same for several samples: [keys.size(), shape...] on `device`; row i equals draw_normal of key i, bit for bit on
-// every device. On CUDA it runs on the current stream without synchronising.
+// every device. On CUDA it runs on the current stream without synchronising; with SDTUNE_KERNELS=library it is drawn on
+// the host and copied. Throws DeviceError where a device gives other bits.
 torch::Tensor draw_normal_batch(std::uint64_t seed, Draw purpose, const std::vector<SampleKey>& keys,
                                 torch::IntArrayRef shape, torch::Device device);
 

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "model/kernels/geglu_cuda.h"
 #include "model/kernels/vector_math.h"
 
 namespace sdtune::model {
@@ -95,9 +96,8 @@ struct FusedGeglu : torch::autograd::Function<FusedGeglu> {
 torch::Tensor geglu(const torch::Tensor& x) {
   TORCH_CHECK(x.dim() > 0 && x.size(-1) % 2 == 0, "geglu: the last axis has two halves, got ", x.sizes());
   const bool fused = x.is_cpu() && (x.scalar_type() == torch::kFloat32 || x.scalar_type() == torch::kBFloat16);
-  if (fused) return FusedGeglu::apply(x);
-  const auto halves = x.chunk(2, -1);
-  return halves[0] * torch::gelu(halves[1]);
+  if (const CudaTable* kernels = geglu_kernels(x)) return geglu_by_kernel(*kernels, x);
+  return fused ? FusedGeglu::apply(x) : geglu_by_library(x);
 }
 
 }  // namespace sdtune::model

@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "model/kernels/group_norm_cpu.h"
+#include "model/kernels/group_norm_cuda.h"
 
 namespace sdtune::model {
 namespace {
@@ -45,17 +46,14 @@ struct FusedGroupNorm : torch::autograd::Function<FusedGroupNorm> {
   }
 };
 
-torch::Tensor composed(const torch::Tensor& x, const GroupNormArguments& arguments) {
-  const torch::Tensor shifted = arguments.offset.defined() ? x + arguments.offset.unsqueeze(2).unsqueeze(3) : x;
-  const torch::Tensor y = torch::group_norm(shifted, arguments.groups, arguments.weight, arguments.bias, arguments.eps);
-  return arguments.silu ? torch::silu(y) : y;
-}
-
 }  // namespace
 
 torch::Tensor group_norm(const torch::Tensor& x, const GroupNormArguments& arguments) {
   const bool fused = x.is_cpu() && (x.scalar_type() == torch::kFloat32 || x.scalar_type() == torch::kBFloat16);
-  if (!fused) return composed(x, arguments);
+  if (const CudaTable* kernels = group_norm_kernels(x, arguments)) {
+    return group_norm_by_kernel(*kernels, x, arguments);
+  }
+  if (!fused) return group_norm_by_library(x, arguments);
   const std::optional<torch::Tensor> offset =
       arguments.offset.defined() ? std::optional(arguments.offset) : std::nullopt;
   return FusedGroupNorm::apply(x, arguments.weight, arguments.bias, offset, arguments);

@@ -16,7 +16,8 @@ struct GroupNormArguments {
 
 // act(group_norm(x + offset)) for x [B, C, H, W]; the result has x's dtype and memory format. On the CPU in float32 and
 // bfloat16 one fused kernel that keeps only x for backward, with sums in double, whose result does not depend on the
-// number of threads; elsewhere LibTorch's operations, with statistics in float32.
+// number of threads; on a GPU kernels of our own in these and float16, whose bits are the same in each run; elsewhere
+// LibTorch's operators, with statistics in float32.
 torch::Tensor group_norm(const torch::Tensor& x, const GroupNormArguments& arguments);
 
 }  // namespace sdtune::model

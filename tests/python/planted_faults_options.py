@@ -171,7 +171,16 @@ def several_ranks(**values: str) -> Fault:
     return plant
 
 
+def variable(name: str, value: str) -> Fault:
+    """A variable of the environment."""
+    def plant(place: Place) -> list[str]:
+        place.environment[name] = value
+        return []
+    return plant
+
+
 RANKS: dict[str, Fault] = {
+    "kernels that are unknown": variable("SDTUNE_KERNELS", "fast"),
     "rank that is no number": several_ranks(RANK="first"),
     "rank beyond the others": several_ranks(RANK="2"),
     "rank without a number of ranks": several_ranks(WORLD_SIZE=""),

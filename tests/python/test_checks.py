@@ -79,3 +79,16 @@ def test_map_has_each_room_once_and_only_includes_that_follow_from_no_other() ->
     assert draw_map.reduced({"a": set(), "b": {"a"}, "c": {"a", "b"}}) == {"a": set(), "b": {"a"}, "c": {"b"}}
     names = re.findall(r'text-anchor="middle">([^<]+)<', draw_map.map_svg())
     assert len(names) == len(check_layers.ALLOWED)
+
+
+@pytest.mark.parametrize(("path", "line", "found"), [
+    ("train/optim/cuda/adamw.cu", "adamw_kernel<<<grid, kThreads>>>(parameters);", True),
+    ("model/core/random.cpp", "cudaLaunchKernel(function, grid, block, arguments, 0, stream);", True),
+    ("train/dist/cuda/nccl_backend.cpp", "cuLaunchKernel (f, 1, 1, 1);", True),
+    ("model/kernels/cuda/launch.cuh", "cudaLaunchKernelEx(&config, kernel);", False),
+    ("tests/gpu/host/cuda_runtime.h", "cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config);", False),
+    ("model/kernels/cuda/geglu.cu", "// kernel<<<grid>>> is what launch() does", False),
+])
+def test_a_launch_elsewhere_is_found(path: str, line: str, found: bool) -> None:
+    offences = check_layers.launch_offences(Path(path), "#include <a>\n" + line + "\n")
+    assert [offence.split(": ")[0] for offence in offences] == ([f"{path}:2"] if found else [])

@@ -13,9 +13,9 @@ LIST = Path(__file__).with_name("throw_sites.txt")
 # The rooms whose code `train` may run before its first step. single_file, plan, pretrain and renderer belong to other
 # commands; app/cli and app/commands read the words of the command line.
 ROOMS = ["model/base", "model/files", "model/options", "model/tokenizer", "model/image", "model/core", "model/kernels",
-         "model/nn", "model/clip", "model/unet", "model/vae", "model/schedule", "model/weights", "model/pipeline",
+         "model/kernels/cuda", "model/nn", "model/clip", "model/unet", "model/vae", "model/schedule", "model/weights", "model/pipeline",
          "model/lora", "model/generate", "train/config", "train/data", "train/objective", "train/optim",
-         "train/precision", "train/dist", "train/observe", "train/checkpoint", "train/parameters", "train/identity",
+         "train/optim/cuda", "train/precision", "train/dist", "train/observe", "train/checkpoint", "train/parameters", "train/identity",
          "train/preflight", "train/prepare", "train/resume", "train/run", "train/portrait/classifier",
          "train/portrait/evaluate", "app/cli"]
 FILES = ["app/commands/train_command.cpp", "app/commands/training_arguments.cpp"]

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "train/optim/optimizer_kernels.h"
+
 namespace sdtune::train {
 
 std::vector<AdamWMemory> fresh_adamw_memory(const std::vector<TrainedParameter>& parameters,
@@ -14,16 +16,15 @@ std::vector<AdamWMemory> fresh_adamw_memory(const std::vector<TrainedParameter>&
   return memory;
 }
 
-std::unique_ptr<AdamWEngine> make_adamw_engine(const std::vector<TrainedParameter>& parameters,
-                                               const std::vector<AdamWMemory>& memory, const OptimOptions& options) {
-  return parameters.front().weight.is_cuda() ? make_cuda_adamw(parameters, memory, options)
-                                             : make_cpu_adamw(parameters, memory, options);
+std::unique_ptr<AdamWEngine> make_adamw_engine(const AdamWWork& work, const OptimOptions& options) {
+  if (optimizer_kernels(work.device()) != nullptr) return make_cuda_adamw(work, options);
+  return work.device().is_cpu() ? make_cpu_adamw(work, options) : make_library_adamw(work, options);
 }
 
 AdamW::AdamW(std::vector<TrainedParameter> parameters, const OptimOptions& options)
     : Optimizer(std::move(parameters)),
       memory_(fresh_adamw_memory(this->parameters(), masters())),
-      engine_(make_adamw_engine(this->parameters(), memory_, options)) {}
+      engine_(make_adamw_engine({this->parameters(), memory_, {}, {}}, options)) {}
 
 NamedStates AdamW::states() const {
   NamedStates states;

@@ -9,14 +9,13 @@
 #include <memory>
 #include <vector>
 
-#include "train/optim/adamw_8bit_kernel.h"
 #include "train/optim/adamw_engine.h"
 #include "train/optim/optimizer.h"
 
 namespace sdtune::train {
 
-// On the CPU one vectorised pass over the memory; elsewhere, and for memory formats other than that of the shape,
-// LibTorch's operators with the same numbers to rounding.
+// On the CPU one vectorised pass over the memory, on a GPU one of our kernels, both with the same codes. Memory formats
+// other than that of the shape take LibTorch's operators on the CPU, with the same numbers to rounding.
 class AdamW8bit : public Optimizer {
  public:
   static constexpr std::int64_t kLeastNumbers = 4096;  // of a parameter whose moments are kept in 8 bits
@@ -28,33 +27,10 @@ class AdamW8bit : public Optimizer {
   NamedStates states() const override;
 
  private:
-  struct Coded {
-    torch::Tensor codes;  // uint8 [blocks, 256]
-    torch::Tensor scale;  // float32 [blocks]
-  };
-  struct Large {
-    std::size_t index = 0;  // into parameters()
-    Coded mean, square;
-  };
-  struct GroupedRun {
-    AdamW8bitRun run;
-    std::int64_t rate_group = 0;
-  };
-
   void update(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates) override;
-  void add_large(std::size_t index);
-  void append_runs(const Large& large);
-  void update_by_operators(const Large& large, const AdamWScalars& scalars);
 
-  OptimOptions options_;
-  std::vector<std::size_t> small_indices_;
-  std::vector<AdamWMemory> small_memory_;
-  std::unique_ptr<AdamWEngine> small_;  // null without small parameters
-  std::vector<Large> large_;
-  std::vector<GroupedRun> runs_;                 // of the large parameters that take the vectorised pass
-  std::vector<std::size_t> without_runs_;        // the others, as indices into large_
-  torch::Tensor mean_values_, square_values_;    // the entries of the two data types, float32 [256] on the device
-  torch::Tensor mean_borders_, square_borders_;  // between them, [255]
+  AdamWWork work_;  // small parameters, whose moments are plain, and large ones
+  std::unique_ptr<AdamWEngine> engine_;
 };
 
 }  // namespace sdtune::train

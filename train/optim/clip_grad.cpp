@@ -2,12 +2,13 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/_foreach_norm.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "train/optim/gradient_norm_cuda.h"
 #include "train/optim/number_run.h"
+#include "train/optim/optimizer_kernels.h"
 
 namespace sdtune::train {
 
@@ -40,20 +41,14 @@ torch::Tensor cpu_norm(const std::vector<TrainedParameter>& parameters) {
   return torch::scalar_tensor(std::sqrt(sum), torch::kFloat32);
 }
 
-torch::Tensor cuda_norm(const std::vector<TrainedParameter>& parameters) {
-  std::vector<torch::Tensor> gradients;
-  gradients.reserve(parameters.size());
-  for (const TrainedParameter& parameter : parameters) gradients.push_back(parameter.gradient);
-  return torch::stack(at::_foreach_norm(gradients, 2, torch::kFloat32)).norm();
-}
-
 }  // namespace
 
 ClippedGradient clip_gradient(const std::vector<TrainedParameter>& parameters, const torch::Tensor& loss_scale,
                               double max_norm) {
   const torch::NoGradGuard no_grad;
-  const bool on_gpu = parameters.front().gradient.is_cuda();
-  const torch::Tensor norm = (on_gpu ? cuda_norm(parameters) : cpu_norm(parameters)) / loss_scale;
+  const torch::Device device = parameters.front().gradient.device();
+  const bool on_host = device.is_cpu() && optimizer_kernels(device) == nullptr;
+  const torch::Tensor norm = (on_host ? cpu_norm(parameters) : gradient_norm_on_device(parameters)) / loss_scale;
   const torch::Tensor clip = (max_norm / (norm + 1e-6)).clamp_max(1.0);
   // max_norm / infinity is 0, which would seem a clipped gradient: keep such a norm visible.
   const torch::Tensor factor = torch::where(torch::isfinite(norm), clip / loss_scale, torch::full_like(norm, NAN));

@@ -17,7 +17,8 @@ struct ClippedGradient {
 };
 
 // Over all parameters together. loss_scale: scalar float32 on the device (1 without fp16), by which the gradients are
-// too large. On the CPU the sum is in double and in a fixed order, so it does not depend on the number of threads.
+// too large. On the CPU the sum is in double and in a fixed order, so it does not depend on the number of threads;
+// on a GPU our kernel does the same there, and nothing waits.
 ClippedGradient clip_gradient(const std::vector<TrainedParameter>& parameters, const torch::Tensor& loss_scale,
                               double max_norm);
 

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "model/core/device.h"
+#include "model/core/kernel_access.h"
 #include "model/files/file_system.h"
 #include "train/config/concept_options.h"
 #include "train/dist/rank_env.h"

@@ -1,10 +1,9 @@
-// The table of libsdtune_cuda.so. The build writes sdtune_cuda_build.h: SDTUNE_CUDA_SASS
-// ("75, 80, ...") and SDTUNE_CUDA_PTX.
-#include "model/core/cuda_table.h"
-
+// The table of the model's kernels. The build writes sdtune_cuda_build.h: SDTUNE_CUDA_SASS ("75, 80, ...") and
+// SDTUNE_CUDA_PTX.
 #include <sdtune_cuda_build.h>
 
-#include "model/kernels/launchers.cuh"
+#include "model/core/cuda_table.h"
+#include "model/kernels/cuda/launchers.cuh"
 
 namespace {
 
@@ -15,8 +14,7 @@ constexpr sdtune::model::CudaTable kTable{
     kArchitectures,
     SDTUNE_CUDA_PTX,
     sdtune::model::launch_philox_normal,
-    sdtune::model::launch_adamw,
-    sdtune::model::launch_sum_of_squares,
+    sdtune::model::group_norm_workspace,
     sdtune::model::launch_group_norm_forward,
     sdtune::model::launch_group_norm_backward,
     sdtune::model::launch_geglu_forward,
