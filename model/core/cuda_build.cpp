@@ -9,11 +9,9 @@ namespace {
 CudaBuild describe_build() {
   CudaBuild build;
   build.cuda = SDTUNE_TORCH_CUDA;
-#ifdef SDTUNE_CUDA_SASS
-  build.with_kernels = true;
-  build.architectures = {SDTUNE_CUDA_SASS};
+  build.with_kernels = SDTUNE_CUDA_KERNELS == 1;
+  if (build.with_kernels) build.architectures = {SDTUNE_CUDA_SASS};
   build.ptx = SDTUNE_CUDA_PTX;
-#endif
   return build;
 }
 
