@@ -96,10 +96,9 @@ void AdamW8bit::append_runs(const Large& large) {
                    large.square.codes.data_ptr<std::uint8_t>() + offset,
                    large.mean.scale.data_ptr<float>() + offset / kScaledBlock,
                    large.square.scale.data_ptr<float>() + offset / kScaledBlock};
-    run.gradient = number_run(parameter.gradient, offset);
     run.weight = number_run(parameter.weight, offset);
     run.count = std::min(kRunLength, total - offset);
-    runs_.push_back({run, parameter.rate_group});
+    runs_.push_back({run, parameter.rate_group, parameter.gradient, offset});
   }
 }
 
@@ -129,6 +128,7 @@ void AdamW8bit::update(const torch::Tensor& rates, const torch::Tensor& gradient
   const auto t = static_cast<double>(updates.item<std::int64_t>());
   std::vector<AdamWScalars> scalars;
   for (const double rate : step->rates) scalars.push_back(adamw_scalars(options_, rate, t, step->gradient_factor));
+  for (GroupedRun& part : runs_) part.run.gradient = number_run(part.gradient, part.offset);
   at::parallel_for(0, static_cast<std::int64_t>(runs_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) adamw_8bit_update(runs_[i].run, scalars[runs_[i].rate_group]);
   });

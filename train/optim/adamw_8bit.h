@@ -39,6 +39,8 @@ class AdamW8bit : public Optimizer {
   struct GroupedRun {
     AdamW8bitRun run;
     std::int64_t rate_group = 0;
+    torch::Tensor gradient;   // of the whole parameter: where its memory is, it says anew in each step
+    std::int64_t offset = 0;  // of the run in it
   };
 
   void update(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates) override;

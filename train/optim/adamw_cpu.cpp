@@ -16,6 +16,8 @@ namespace {
 struct GroupedRun {
   AdamWRun run;
   std::int64_t rate_group;
+  torch::Tensor gradient;   // of the whole parameter: where its memory is, it says anew in each step
+  std::int64_t offset = 0;  // of the run in it
 };
 
 class CpuAdamW : public AdamWEngine {
@@ -35,6 +37,7 @@ class CpuAdamW : public AdamWEngine {
     for (std::int64_t group = 0; group < rates.numel(); ++group) {
       scalars.push_back(adamw_scalars(options_, rates.const_data_ptr<double>()[group], t, factor));
     }
+    for (GroupedRun& part : runs_) part.run.gradient = number_run(part.gradient, part.offset);
     at::parallel_for(0, static_cast<std::int64_t>(runs_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) adamw_update(runs_[i].run, scalars[runs_[i].rate_group]);
     });
@@ -48,10 +51,9 @@ class CpuAdamW : public AdamWEngine {
       run.master = memory.master.data_ptr<float>() + offset;
       run.mean = memory.mean.data_ptr<float>() + offset;
       run.square = memory.square.data_ptr<float>() + offset;
-      run.gradient = number_run(parameter.gradient, offset);
       run.weight = number_run(parameter.weight, offset);
       run.count = std::min(kRunLength, total - offset);
-      runs_.push_back({run, parameter.rate_group});
+      runs_.push_back({run, parameter.rate_group, parameter.gradient, offset});
     }
   }
 

@@ -34,7 +34,8 @@ struct LaunchKey {
 struct Launch {
   std::vector<model::CudaParameter> parameters;
   std::int64_t largest = 0;
-  torch::Tensor on_device;  // the bytes of `parameters`
+  std::vector<torch::Tensor> gradients;  // of `parameters`, which say anew in each step where their memory is
+  torch::Tensor on_device;               // the bytes of `parameters`
 };
 
 class CudaAdamW : public AdamWEngine {
@@ -43,10 +44,6 @@ class CudaAdamW : public AdamWEngine {
             const OptimOptions& options)
       : options_(options), device_(parameters.front().weight.device()) {
     for (std::size_t i = 0; i < parameters.size(); ++i) append(parameters[i], memory[i]);
-    for (auto& [key, launch] : launches_) {
-      const auto bytes = static_cast<std::int64_t>(launch.parameters.size() * sizeof(model::CudaParameter));
-      launch.on_device = torch::from_blob(launch.parameters.data(), {bytes}, torch::kUInt8).to(device_);
-    }
   }
 
   // Rates, bias corrections and the decision to skip stay on the device.
@@ -60,7 +57,8 @@ class CudaAdamW : public AdamWEngine {
     const model::CudaAdamWConstants constants = {
         static_cast<float>(options_.adam_beta1), static_cast<float>(options_.adam_beta2),
         static_cast<float>(options_.adam_epsilon), static_cast<float>(options_.adam_weight_decay)};
-    for (const auto& [key, launch] : launches_) {
+    for (auto& [key, launch] : launches_) {
+      find_gradients(launch);
       const torch::Tensor floats =
           torch::stack({rates.select(0, key.rate_group), correction1, correction2, gradient_factor.to(torch::kFloat64)})
               .to(torch::kFloat32);
@@ -75,12 +73,28 @@ class CudaAdamW : public AdamWEngine {
   }
 
  private:
+  // The allocator gives back the same memory in most steps, so that nothing is to be copied. The copy is from pinned
+  // memory, which the allocator keeps until the device has read it: the host does not wait.
+  void find_gradients(Launch& launch) {
+    bool moved = !launch.on_device.defined();
+    for (std::size_t i = 0; i < launch.parameters.size(); ++i) {
+      const void* memory = launch.gradients[i].const_data_ptr();
+      moved = moved || launch.parameters[i].gradient != memory;
+      launch.parameters[i].gradient = memory;
+    }
+    if (!moved) return;
+    const auto bytes = static_cast<std::int64_t>(launch.parameters.size() * sizeof(model::CudaParameter));
+    const torch::Tensor table = torch::from_blob(launch.parameters.data(), {bytes}, torch::kUInt8).pin_memory();
+    launch.on_device = table.to(device_, /*non_blocking=*/true);
+  }
+
   void append(const TrainedParameter& parameter, const AdamWMemory& memory) {
     Launch& launch = launches_[{parameter.rate_group, cuda_type(parameter.weight.scalar_type()),
                                 cuda_type(parameter.gradient.scalar_type())}];
-    launch.parameters.push_back({parameter.weight.data_ptr(), parameter.gradient.const_data_ptr(),
-                                 memory.master.data_ptr<float>(), memory.mean.data_ptr<float>(),
-                                 memory.square.data_ptr<float>(), parameter.weight.numel()});
+    launch.parameters.push_back({parameter.weight.data_ptr(), nullptr, memory.master.data_ptr<float>(),
+                                 memory.mean.data_ptr<float>(), memory.square.data_ptr<float>(),
+                                 parameter.weight.numel()});
+    launch.gradients.push_back(parameter.gradient);
     launch.largest = std::max(launch.largest, parameter.weight.numel());
   }
 

@@ -33,6 +33,7 @@ void StepLog::push(std::uint64_t step, const torch::Tensor& numbers) {
 }
 
 void StepLog::flush() {
+  run_.group->settle();
   if (pending_.empty()) return;
   std::vector<torch::Tensor> rows;
   for (const Pending& pending : pending_) rows.push_back(pending.numbers);
