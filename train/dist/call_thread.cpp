@@ -48,7 +48,7 @@ void CallThread::serve(const std::shared_ptr<State>& state) {
     } catch (...) {
       error = std::current_exception();
     }
-    call = nullptr;  // what it owns ends here, also when nobody waits any more
+    call = nullptr;  // what it owns ends here, also when the call was given up
     lock.lock();
     state->error = error;
     state->done = true;

@@ -43,7 +43,7 @@ Collectives::Collectives(const std::function<Backend()>& make, PeerWatch& peers,
   backend_ = *made;
 }
 
-// A collective that hangs may hang its backend's destructor, so that runs on a thread that can be left behind.
+// A collective that never ends may block its backend's destructor, which so runs on a thread that can be left.
 Collectives::~Collectives() {
   remembered_.clear();
   if (!lost_) return;

@@ -1,4 +1,4 @@
-// Collectives of a backend that may fail or hang at any moment: the host never waits for one without looking, every
+// Collectives of a backend that may fail or block at any moment: the host never waits for one without looking, every
 // little while, whether it failed, whether the peers live, and whether peer_timeout has passed.
 //
 // No thread of a backend may end the process or abort a communicator by itself (see cuda/nccl_backend.cpp). So a sum
@@ -30,7 +30,7 @@ class Collectives {
   using Backend = c10::intrusive_ptr<c10d::Backend>;
   using Work = c10::intrusive_ptr<c10d::Work>;
 
-  // `make` may hang as well. `peers` must outlive this.
+  // `make` may block as well. `peers` must outlive this.
   Collectives(const std::function<Backend()>& make, PeerWatch& peers, const CollectiveRules& rules);
   ~Collectives();  // after a loss the backend gets a few seconds to end, and is then left to itself
   Collectives(const Collectives&) = delete;
@@ -47,7 +47,7 @@ class Collectives {
   void order(const char* doing, const Work& work);
   // Returns when the work is over.
   void finish(const char* doing, const Work& work);
-  // Before an optimizer step: looks at all remembered work, and waits for that of earlier steps, so that a loss is
+  // Before an optimizer step: checks all remembered work, and waits for that of earlier steps, so that a loss is
   // found within a step while the device never waits for the host.
   void check_remembered();
   // Before the host reads anything from the device.

@@ -88,7 +88,7 @@ Heartbeat::~Heartbeat() {
   if (finished) {
     thread_.join();
   } else {
-    thread_.detach();  // the store does not answer; nobody can end this call
+    thread_.detach();  // the store does not answer, and nothing ends this call
   }
 }
 
@@ -207,7 +207,7 @@ std::string Heartbeat::blame_by_waiting(std::unique_lock<std::mutex>& lock) cons
   return names(behind);
 }
 
-// Against the store's last answer: where it does not answer, nobody's beats are seen. `ended`: how long ago a rank must
+// Against the store's last answer: where it does not answer, no beats are seen. `ended`: how long ago a rank must
 // have ended.
 std::string Heartbeat::silent_ranks(milliseconds silence, milliseconds ended) const {
   std::vector<std::int64_t> silent;

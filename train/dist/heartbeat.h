@@ -1,5 +1,5 @@
 // The thread by which a rank shows the others that it lives, and sees what they show. It alone talks to the store after
-// the ranks have met, so a store that does not answer stops this thread and nobody else.
+// the ranks have met, so a store that does not answer stops this thread alone.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
@@ -17,7 +17,7 @@ namespace sdtune::train {
 
 class Heartbeat final : public PeerWatch {
  public:
-  // `store`: a connection that nobody else uses; `hosts`: where the ranks run, by rank.
+  // `store`: a connection that nothing else uses; `hosts`: where the ranks run, by rank.
   Heartbeat(c10::intrusive_ptr<c10d::Store> store, const RankEnv& env, std::vector<std::string> hosts);
   // Says that this rank ends in order. The rank whose process holds the store stays a few seconds for the others to do
   // so as well: its end takes the store away.

@@ -6,7 +6,7 @@
 
 namespace sdtune::train {
 
-// No call of it depends on an answer of the store: a store whose process hangs is itself a lost rank.
+// No call of it depends on an answer of the store: a store that does not answer is itself a lost rank.
 class PeerWatch {
  public:
   virtual ~PeerWatch() = default;

@@ -23,7 +23,7 @@ class PendingReduce {
 };
 
 // Every rank calls the same operations in the same order. All throw PeerLostError naming the lost rank, its host and
-// the step when a peer dies, or does not answer within peer_timeout; none hangs (collectives.h).
+// the step when a peer dies, or does not answer within peer_timeout; none blocks longer (collectives.h).
 class ProcessGroup {
  public:
   virtual ~ProcessGroup() = default;

@@ -84,6 +84,11 @@ void wait_for_ranks(c10d::Store& store, const RankEnv& env, milliseconds timeout
                       "see --start-timeout and the output of that rank");
 }
 
+// Of a configuration: where a value came from does not matter here.
+std::string without_comment(const std::string& line) {
+  return line.substr(0, line.find("  #"));
+}
+
 // The first lines of one text that the other has otherwise, as "line instead of line".
 std::string different_lines(const std::string& mine, const std::string& others) {
   std::istringstream left(mine), right(others);
@@ -93,7 +98,7 @@ std::string different_lines(const std::string& mine, const std::string& others) 
     const bool has_other = static_cast<bool>(std::getline(right, other));
     if (!has_one || !has_other) break;
     if (one == other) continue;
-    text.append(found++ == 0 ? ": " : "; ").append(one).append(" instead of ").append(other);
+    text += (found++ == 0 ? ": " : "; ") + without_comment(one) + " instead of " + without_comment(other);
   }
   return text;
 }
@@ -123,7 +128,7 @@ std::vector<std::string> compare_configurations(c10d::Store& store, const RankEn
 }  // namespace
 
 RankStore meet_ranks(const RankEnv& env, milliseconds start_timeout, const std::string& configuration) {
-  // The store's calls have no timeout of their own, and rank 0 may hang while it holds the store.
+  // The store's calls have no timeout of their own, and rank 0 may be stopped while it holds the store.
   const auto met = std::make_shared<RankStore>();
   CallThread thread;
   thread.run(

@@ -1,5 +1,5 @@
 // The request to stop, on which all ranks agree while they train: it travels with the numbers that each step sums
-// anyway, and nobody waits for it.
+// anyway, and no rank waits for it.
 #pragma once
 
 #include <torch/types.h>

@@ -66,7 +66,7 @@ TrainResult Trainer::train() {
     if (is_evaluated) evaluate_identity(done);
     const bool paused = is_saved_at(done) || is_validated_at(done) || is_evaluated;
     if (paused) log_.leave_out_pause();
-    signal = paused ? agreed_signal(*run_.group, stop_) : run_.stops->agreed();  // after a pause nobody need hurry
+    signal = paused ? agreed_signal(*run_.group, stop_) : run_.stops->agreed();  // after a pause ranks may wait
   }
   if (signal == 0) signal = agreed_signal(*run_.group, stop_);
   return signal == 0 ? finished(done) : stopped(done, signal);

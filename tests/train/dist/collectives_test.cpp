@@ -1,4 +1,4 @@
-// A backend that fails and hangs on command: what the host then does, without a device and without a network.
+// A backend that fails and blocks on command: what the host then does, without a device and without a network.
 #include "train/dist/c10d_group.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 enum class Fault { kNone, kFailAtStart, kHangAtStart, kFailAtWait, kHangAtWait };
 
-// Opened at the end of a test, so that no thread that hangs outlives it.
+// Opened at the end of a test, so that no blocked thread outlives it.
 class Gate {
  public:
   void pass() {
@@ -108,7 +108,7 @@ struct Conditions {
   std::unique_ptr<PeerWatch> peers = std::make_unique<FakePeers>();
 };
 
-// What `use` of the group ends with: the error's line, "" for none, or that it hangs. The step is 7.
+// What `use` of the group ends with: the error's line, "" for none, or that it does not end. The step is 7.
 std::string outcome(const Script& script, Conditions conditions, const std::function<void(ProcessGroup&)>& use) {
   std::future<std::string> end = std::async(std::launch::async, [&]() -> std::string {
     try {
@@ -124,7 +124,7 @@ std::string outcome(const Script& script, Conditions conditions, const std::func
   });
   const bool ended = end.wait_for(60s) == std::future_status::ready;
   script.gate->open();
-  return ended ? end.get() : "hangs";
+  return ended ? end.get() : "does not end";
 }
 
 void use_broadcast(ProcessGroup& group) {
