@@ -61,12 +61,18 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def start_ranks(ranks: int, command: list[str], **of_rank_0: str) -> list[subprocess.Popen[str]]:
-    """The ranks by hand, without torchrun; `of_rank_0` are environment variables of that rank alone."""
-    port = str(free_port())
-    return [subprocess.Popen(command, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(
+def start_rank(rank: int, ranks: int, port: int, command: list[str], folder: Path | None = None,
+               **variables: str) -> subprocess.Popen[str]:
+    """One of them by hand, without torchrun, in a working directory of its own or this one."""
+    return subprocess.Popen(command, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder, env=environment(
         RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_WORLD_SIZE=str(ranks),
-        MASTER_ADDR="127.0.0.1", MASTER_PORT=port, **(of_rank_0 if rank == 0 else {}))) for rank in range(ranks)]
+        MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), **variables))
+
+
+def start_ranks(ranks: int, command: list[str], rank_with: int = 0, **variables: str) -> list[subprocess.Popen[str]]:
+    """All of them; `variables` are environment variables of the rank `rank_with` alone."""
+    port = free_port()
+    return [start_rank(rank, ranks, port, command, **(variables if rank == rank_with else {})) for rank in range(ranks)]
 
 
 def weights_of(output: Path) -> np.ndarray:
@@ -204,6 +210,28 @@ def test_a_killed_rank_is_named(lost: int, tiny_sd1: Path, photos: Path, tmp_pat
         for rank in ranks:
             rank.kill()
     assert f"rank {lost} (" in json.dumps(json.loads((output / "last_error.json").read_text()))
+
+
+def test_a_signal_to_one_rank_stops_all_after_the_same_step(tiny_sd1: Path, photos: Path, tmp_path: Path) -> None:
+    """Each rank ends with the signal's code, rank 0 has saved the last step that it did, and the run can go on."""
+    output = tmp_path / "run"
+    ranks = start_ranks(2, train_command(tiny_sd1, photos, output, "--max-train-steps", "100000"))
+    try:
+        wait_for_steps(output, 3)
+        ranks[1].send_signal(signal.SIGTERM)
+        errors = [rank.communicate(timeout=60)[1] for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+    assert [rank.returncode for rank in ranks] == [143, 143], errors
+    steps = [json.loads(line)["step"] for line in (output / "metrics.jsonl").read_text().splitlines()]
+    assert [path.name for path in (output / "checkpoints").iterdir()] == [f"step-{steps[-1]:08}"]
+    more = ["--max-train-steps", str(steps[-1] + 2), "--resume-from-checkpoint", "latest"]
+    ranks = start_ranks(2, train_command(tiny_sd1, photos, output, *more))
+    errors = [rank.communicate(timeout=60)[1] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], errors
+    steps = [json.loads(line)["step"] for line in (output / "metrics.jsonl").read_text().splitlines()]
+    assert steps == list(range(1, steps[-1] + 1))
 
 
 def rank_pids(launcher: int) -> list[int]:

@@ -43,8 +43,20 @@ GradientBuckets::GradientBuckets(std::vector<NamedParameter> parameters, Process
     : parameters_(std::move(parameters)), group_(group) {
   gradients_.resize(parameters_.size());
   states_.resize(parameters_.size());
-  assign_buckets(options);
-  for (Bucket& bucket : buckets_) allocate(bucket, options);
+  for (const auto& [name, weight] : parameters_) {
+    TORCH_CHECK(weight.is_leaf() && weight.requires_grad() && weight.is_non_overlapping_and_dense(),
+                "gradient buckets: ", name, " must be a dense leaf that requires grad");
+  }
+  is_direct_ = !needs_buckets(options);
+  if (is_direct_) {
+    for (std::size_t index = 0; index < parameters_.size(); ++index) {
+      gradients_[index] = torch::empty({0}, parameters_[index].weight.options().requires_grad(false));
+      release(index);
+    }
+  } else {
+    assign_buckets(options);
+    for (Bucket& bucket : buckets_) allocate(bucket, options);
+  }
   send_order_.resize(buckets_.size());
   std::iota(send_order_.begin(), send_order_.end(), std::size_t{0});
   for (std::size_t index = 0; index < parameters_.size(); ++index) {
@@ -59,14 +71,47 @@ GradientBuckets::~GradientBuckets() {
   }
 }
 
+bool GradientBuckets::needs_buckets(const BucketOptions& options) const {
+  if (!is_alone(group_)) return true;
+  return options.float32_gradients &&
+         std::any_of(parameters_.begin(), parameters_.end(),
+                     [](const NamedParameter& parameter) { return parameter.weight.scalar_type() != torch::kFloat32; });
+}
+
+// The shape stays, the memory goes: others hold this tensor.
+void GradientBuckets::release(std::size_t index) {
+  const torch::Tensor& weight = parameters_[index].weight;
+  const torch::Tensor without_memory = torch::empty({0}, weight.options().requires_grad(false));
+  without_memory.unsafeGetTensorImpl()->set_sizes_and_strides(weight.sizes(), weight.strides());
+  gradients_[index].set_data(without_memory);
+}
+
+void GradientBuckets::take_directly(std::size_t index, const torch::Tensor& incoming) {
+  const torch::Tensor& weight = parameters_[index].weight;
+  if (states_[index].written) {
+    gradients_[index].add_(incoming);
+  } else if (incoming.strides() == weight.strides() && incoming.scalar_type() == weight.scalar_type()) {
+    gradients_[index].set_data(incoming.detach());
+  } else {
+    gradients_[index].set_data(torch::empty_like(weight).copy_(incoming));
+  }
+  states_[index].is_zero = false;
+}
+
+void GradientBuckets::zero_the_missing() {
+  for (std::size_t index = 0; index < parameters_.size(); ++index) {
+    if (states_[index].written || states_[index].is_zero) continue;
+    gradients_[index].set_data(torch::zeros_like(parameters_[index].weight));
+    states_[index].is_zero = true;
+  }
+}
+
 // Backward meets parameters last to first, so the last ones share the first bucket.
 void GradientBuckets::assign_buckets(const BucketOptions& options) {
   using Kind = std::pair<torch::ScalarType, std::string>;
   std::map<Kind, std::pair<std::size_t, std::int64_t>> open;  // bucket and bytes in it
   for (std::size_t index = parameters_.size(); index-- > 0;) {
     const torch::Tensor& weight = parameters_[index].weight;
-    TORCH_CHECK(weight.is_leaf() && weight.requires_grad() && weight.is_non_overlapping_and_dense(),
-                "gradient buckets: ", parameters_[index].name, " must be a dense leaf that requires grad");
     const torch::ScalarType dtype = options.float32_gradients ? torch::kFloat32 : weight.scalar_type();
     const Kind kind{dtype, weight.device().str()};
     auto found = open.find(kind);
@@ -101,7 +146,10 @@ void GradientBuckets::begin_step(std::int64_t rounds) {
   rounds_ = rounds;
   round_ = 0;
   next_to_send_ = 0;
-  for (State& state : states_) state.written = false;
+  for (std::size_t index = 0; index < states_.size(); ++index) {
+    states_[index].written = false;
+    if (is_direct_ && !states_[index].is_zero) release(index);
+  }
   for (Bucket& bucket : buckets_) {
     bucket.sent = false;
     bucket.pending.reset();
@@ -128,8 +176,13 @@ void GradientBuckets::take_gradient(std::size_t index) {
   torch::Tensor& incoming = parameters_[index].weight.mutable_grad();
   if (!incoming.defined()) return;
   State& state = states_[index];
-  Bucket& bucket = buckets_[state.bucket];
   TORCH_CHECK(round_ > 0, "gradient buckets: backward before begin_step and begin_round");
+  if (is_direct_) {
+    take_directly(index, std::exchange(incoming, torch::Tensor()));
+    state.written = true;
+    return;
+  }
+  Bucket& bucket = buckets_[state.bucket];
   TORCH_CHECK(!bucket.sent, "gradient buckets: ", parameters_[index].name, " came more often than in the first step (",
               state.expected, " times a micro-batch), after it was summed over the ranks");
   if (state.written) {
@@ -163,6 +216,7 @@ void GradientBuckets::send(Bucket& bucket) {
 void GradientBuckets::finish_step() {
   TORCH_CHECK(round_ == rounds_, "gradient buckets: ", round_, " micro-batches of ", rounds_, " were run");
   const torch::NoGradGuard no_grad;
+  if (is_direct_) return zero_the_missing();
   while (next_to_send_ < send_order_.size()) send(buckets_[send_order_[next_to_send_++]]);
   for (Bucket& bucket : buckets_) {
     if (bucket.pending) bucket.pending->wait();
@@ -182,6 +236,7 @@ void GradientBuckets::learn_order() {
     std::copy(send_order_.begin(), send_order_.end(), order.data_ptr<std::int64_t>());
     order = order.to(buckets_.front().flat.device());
     group_.broadcast(order, 0);
+    group_.settle();
     order = order.cpu();
     std::copy_n(order.data_ptr<std::int64_t>(), order.numel(), send_order_.begin());
   }

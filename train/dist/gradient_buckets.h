@@ -5,6 +5,9 @@
 // the first micro-batch of a step, adds in the others) and lets autograd's tensor go, so nothing is zeroed and no
 // gradient is kept twice. In the last micro-batch a bucket whose parameters are all done is all-reduced at once. The
 // hooks make the buckets invisible where backward() is called: begin_step, begin_round and finish_step must enclose it.
+//
+// A process that trains alone, and sums in the weights' own dtype, needs no flat memory: its gradients stay where
+// autograd put them, and only later micro-batches are added to them. They are given back when the next step begins.
 #pragma once
 
 #include <torch/types.h>
@@ -38,10 +41,11 @@ class GradientBuckets {
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
-  // The gradient of parameters[index]: shape and strides of the weight, a view into its bucket, whose memory stays. It
-  // holds the sum over micro-batches and ranks after finish_step(), so each micro-batch's loss must be its share of the
-  // whole: its sum divided by the number of samples of the step on all ranks. Zero for a parameter that backward left
-  // out.
+  // The gradient of parameters[index]: shape and strides of the weight. Of a process alone its memory is another one in
+  // each step, and none before the first; else it is a view into its bucket, whose memory stays. The tensor that this
+  // refers to stays the same. It holds the sum over micro-batches and ranks after finish_step(), so each micro-batch's
+  // loss must be its share of the whole: its sum divided by the number of samples of the step on all ranks. Zero for a
+  // parameter that backward left out.
   const torch::Tensor& gradient(std::size_t index) const { return gradients_.at(index); }
 
   // Before the first backward of an optimizer step of `rounds` micro-batches.
@@ -68,10 +72,15 @@ class GradientBuckets {
   struct State {  // of one parameter
     std::size_t bucket = 0;
     bool written = false;       // in this step
+    bool is_zero = false;       // without buckets: a zero that may stay for the next step
     std::int64_t calls = 0;     // of the hook in this round
     std::int64_t expected = 0;  // calls a round, as the first step had them; 0 = it never came
   };
 
+  bool needs_buckets(const BucketOptions& options) const;
+  void release(std::size_t index);
+  void take_directly(std::size_t index, const torch::Tensor& incoming);
+  void zero_the_missing();
   void assign_buckets(const BucketOptions& options);
   void allocate(Bucket& bucket, const BucketOptions& options);
   void take_gradient(std::size_t index);
@@ -90,6 +99,7 @@ class GradientBuckets {
   std::int64_t round_ = 0;
   std::uint64_t clock_ = 0;  // hook calls so far
   bool order_known_ = false;
+  bool is_direct_ = false;  // without buckets
 };
 
 }  // namespace sdtune::train

@@ -14,22 +14,23 @@
 
 namespace sdtune::train {
 
-// A collective under way. wait() must be called once; it throws PeerLostError.
+// A collective under way. wait() must be called once; it throws PeerLostError. On a GPU it makes the current stream
+// wait, and not the host.
 class PendingReduce {
  public:
   virtual ~PendingReduce() = default;
   virtual void wait() = 0;
 };
 
-// Every rank calls the same operations in the same order. All throw PeerLostError naming the lost rank and its host
-// when a peer dies, or does not answer within peer_timeout.
+// Every rank calls the same operations in the same order. All throw PeerLostError naming the lost rank, its host and
+// the step when a peer dies, or does not answer within peer_timeout; none blocks longer (collectives.h).
 class ProcessGroup {
  public:
   virtual ~ProcessGroup() = default;
   virtual std::int64_t rank() const = 0;
   virtual std::int64_t world_size() const = 0;
 
-  // The sum over all ranks, in place, while the caller continues. On CUDA, wait() makes the current stream wait.
+  // The sum over all ranks, in place, while the caller continues.
   virtual std::unique_ptr<PendingReduce> start_all_reduce_sum(torch::Tensor tensor) = 0;
   virtual void broadcast(torch::Tensor tensor, std::int64_t root) = 0;  // in place
   // Ends when every rank is there. Unlike the others it waits for slow ranks as long as they live (a checkpoint on a
@@ -37,6 +38,14 @@ class ProcessGroup {
   virtual void barrier() = 0;
   // Everybody's text, by rank; for the stop signal, file lists, errors. Not for bulk data.
   virtual std::vector<std::string> gather_text(const std::string& text) = 0;
+
+  // The step that is under way from here on, for errors: 1-based, 0 before the first.
+  virtual void begin_step(std::int64_t) {}
+  // Before an optimizer step is queued on a GPU: throws when a peer is known to be lost. Waits for sums of earlier
+  // steps only.
+  virtual void check_before_update() {}
+  // Ends when all sums are over. Before the host reads from a GPU, which may be waiting for a peer.
+  virtual void settle() {}
 
   void all_reduce_sum(torch::Tensor tensor) { start_all_reduce_sum(std::move(tensor))->wait(); }
   bool is_first() const { return rank() == 0; }
@@ -75,10 +84,11 @@ class SingleProcess final : public ProcessGroup {
 };
 
 // Meets the other ranks over the store at MASTER_ADDR:MASTER_PORT and joins them by Gloo (CPU) or NCCL (CUDA).
-// `config_hash` must be the same on every rank. One rank gives a SingleProcess, unless `device` is a GPU and
-// SDTUNE_FORCE_NCCL=1 (which proves NCCL on a machine with one GPU). Throws ConfigError where the ranks' configurations
-// differ or the port is taken, PeerLostError naming the ranks that did not come within options.start_timeout.
+// `configuration` (lines of text) must be the same on every rank. One rank gives a SingleProcess, unless `device` is a
+// GPU and SDTUNE_FORCE_NCCL=1 (which proves NCCL on a machine with one GPU). Throws ConfigError where the ranks'
+// configurations differ or the port is taken, PeerLostError naming the ranks that did not come within
+// options.start_timeout.
 std::unique_ptr<ProcessGroup> connect_ranks(const RankEnv& env, torch::Device device, const DistOptions& options,
-                                            const std::string& config_hash);
+                                            const std::string& configuration);
 
 }  // namespace sdtune::train

@@ -4,9 +4,11 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
-#include <algorithm>
+#include <sstream>
+#include <thread>
 
 #include "model/base/error.h"
+#include "train/dist/call_thread.h"
 
 namespace sdtune::train {
 
@@ -14,11 +16,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kBeat{500};
-constexpr milliseconds kSilence{3000};  // a rank without a beat for this long is lost
 constexpr milliseconds kLinger{5000};
 constexpr milliseconds kPoll{100};
-constexpr const char* kEnded = "ended";  // the last beat of a rank that ends in order
+constexpr std::size_t kMostLines = 3;  // of a configuration that differs
 
 std::string key(const char* what, std::int64_t rank) {
   return std::string(what) + "/" + std::to_string(rank);
@@ -61,152 +61,86 @@ c10::intrusive_ptr<c10d::Store> open_store(RankEnv& env, bool server, millisecon
   }
 }
 
-}  // namespace
-
-RankStore::RankStore(const RankEnv& env, milliseconds start_timeout, const std::string& config_hash) : env_(env) {
-  store_ = open_store(env_, env.rank == 0 && !env.agent_store, start_timeout);
-  heartbeat_ = open_store(env_, false, start_timeout);
-  meet(start_timeout, config_hash);
-  heart_ = std::jthread([this](const std::stop_token& stop) { beat_until_stopped(stop); });
-}
-
-RankStore::~RankStore() {
-  if (!heart_.joinable()) return;
-  heart_.request_stop();
-  stopped_.notify_all();
-  heart_.join();
-  try {
-    heartbeat_->set(key("alive", env_.rank), std::string(kEnded) + " " + std::to_string(progress_.load()));
-  } catch (const std::exception&) {  // the store is gone, and so is everybody who would ask
-  }
-}
-
-void RankStore::meet(milliseconds timeout, const std::string& config_hash) {
-  heartbeat_->set(key("alive", env_.rank), std::string("0 0"));
+void announce(c10d::Store& store, const RankEnv& env, const std::string& configuration) {
+  store.set(key("alive", env.rank), std::string("0 0 0"));
   // One host twice under one rank would pass for two ranks, so each rank claims its number.
-  if (store_->add(key("claim", env_.rank), 1) != 1) {
-    throw ConfigError("RANK", "two processes are rank " + std::to_string(env_.rank));
+  if (store.add(key("claim", env.rank), 1) != 1) {
+    throw ConfigError("RANK", "two processes are rank " + std::to_string(env.rank));
   }
-  store_->set(key("host", env_.rank), host_name());
-  store_->set(key("config", env_.rank), config_hash);
+  store.set(key("host", env.rank), host_name());
+  store.set(key("config", env.rank), configuration);
+}
+
+void wait_for_ranks(c10d::Store& store, const RankEnv& env, milliseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   std::string missing;
-  for (std::int64_t rank = 0; rank < env_.world_size; ++rank) {
+  for (std::int64_t rank = 0; rank < env.world_size; ++rank) {
     const std::vector<std::string> keys{key("config", rank)};
-    while (!store_->check(keys) && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(kPoll);
-    if (!store_->check(keys)) missing += (missing.empty() ? "rank " : ", ") + std::to_string(rank);
+    while (!store.check(keys) && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(kPoll);
+    if (!store.check(keys)) missing += (missing.empty() ? "rank " : ", ") + std::to_string(rank);
   }
-  if (!missing.empty()) {
-    throw PeerLostError(missing, "did not start within " + std::to_string(timeout.count() / 1000) + " s",
-                        "see --start-timeout and the output of that rank");
+  if (missing.empty()) return;
+  throw PeerLostError(missing, "did not start within " + std::to_string(timeout.count() / 1000) + " s",
+                      "see --start-timeout and the output of that rank");
+}
+
+// Of a configuration: where a value came from does not matter here.
+std::string without_comment(const std::string& line) {
+  return line.substr(0, line.find("  #"));
+}
+
+// The first lines of one text that the other has otherwise, as "line instead of line".
+std::string different_lines(const std::string& mine, const std::string& others) {
+  std::istringstream left(mine), right(others);
+  std::string text, one, other;
+  for (std::size_t found = 0; found < kMostLines;) {
+    const bool has_one = static_cast<bool>(std::getline(left, one));
+    const bool has_other = static_cast<bool>(std::getline(right, other));
+    if (!has_one || !has_other) break;
+    if (one == other) continue;
+    text += (found++ == 0 ? ": " : "; ") + without_comment(one) + " instead of " + without_comment(other);
   }
-  compare_configurations();
+  return text;
 }
 
 // Everybody reads all, and rank 0, whose end takes the store away, waits until they have.
-void RankStore::compare_configurations() {
-  std::vector<std::string> configurations;
-  for (std::int64_t rank = 0; rank < env_.world_size; ++rank) {
-    hosts_.push_back(text_of(store_->get(key("host", rank))));
-    configurations.push_back(text_of(store_->get(key("config", rank))));
+std::vector<std::string> compare_configurations(c10d::Store& store, const RankEnv& env) {
+  std::vector<std::string> hosts, configurations;
+  for (std::int64_t rank = 0; rank < env.world_size; ++rank) {
+    hosts.push_back(text_of(store.get(key("host", rank))));
+    configurations.push_back(text_of(store.get(key("config", rank))));
   }
-  store_->add("compared", 1);
-  wait_for_count("compared", env_.world_size);
-  for (std::int64_t rank = 1; rank < env_.world_size; ++rank) {
-    if (configurations[static_cast<std::size_t>(rank)] == configurations[0]) continue;
-    throw ConfigError(name_of(rank), "has another configuration or another version of sdtune than " + name_of(0));
-  }
-}
-
-void RankStore::wait_for_count(const std::string& counter, std::int64_t count) {
-  if (env_.rank != 0 || env_.agent_store) return;
+  store.add("compared", 1);
   const auto deadline = std::chrono::steady_clock::now() + kLinger;
-  while (store_->add(counter, 0) < count && std::chrono::steady_clock::now() < deadline) {
+  while (env.rank == 0 && !env.agent_store && store.add("compared", 0) < env.world_size &&
+         std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(kPoll);
   }
-}
-
-void RankStore::beat_until_stopped(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
-  for (std::int64_t beat = 1; !stop.stop_requested(); ++beat) {
-    try {
-      heartbeat_->set(key("alive", env_.rank), std::to_string(beat) + " " + std::to_string(progress_.load()));
-    } catch (const std::exception&) {
-      return;  // the store is gone; the next collective fails and find_lost() says so
-    }
-    stopped_.wait_for(lock, stop, kBeat, [] { return false; });
+  for (std::size_t rank = 1; rank < hosts.size(); ++rank) {
+    if (configurations[rank] == configurations[0]) continue;
+    throw ConfigError("rank " + std::to_string(rank) + " (" + hosts[rank] + ")",
+                      "has another configuration or another version of sdtune than rank 0 (" + hosts[0] + ")" +
+                          different_lines(configurations[rank], configurations[0]));
   }
+  return hosts;
 }
 
-bool RankStore::wait_for_all(milliseconds silence) {
-  const std::string place = "arrival" + std::to_string(waits_++);
-  std::vector<std::string> arrivals;
-  for (std::int64_t rank = 0; rank < env_.world_size; ++rank) arrivals.push_back(key(place.c_str(), rank));
-  store_->set(arrivals[static_cast<std::size_t>(env_.rank)], std::string("here"));
-  std::vector<LastSeen> seen(arrivals.size());
-  for (std::int64_t poll = 0; !store_->check(arrivals); ++poll) {
-    std::this_thread::sleep_for(kPoll);
-    if (poll % (kBeat / kPoll) != 0) continue;
-    if (store_->check({"lost"})) return false;
-    for (std::size_t rank = 0; rank < arrivals.size(); ++rank) {
-      if (store_->check({arrivals[rank]})) continue;
-      if (is_gone(static_cast<std::int64_t>(rank), seen[rank], silence)) return false;
-    }
-  }
-  return true;
-}
+}  // namespace
 
-// `last` is what the call before saw.
-bool RankStore::is_gone(std::int64_t rank, LastSeen& last, milliseconds silence) {
-  const auto now = std::chrono::steady_clock::now();
-  const std::string alive = text_of(store_->get(key("alive", rank)));
-  if (alive != last.alive) last = {alive, now};
-  return alive.starts_with(kEnded) || now - last.since > std::max(silence, kSilence);
-}
-
-std::string RankStore::name_of(std::int64_t rank) const {
-  return "rank " + std::to_string(rank) + " (" + hosts_.at(static_cast<std::size_t>(rank)) + ")";
-}
-
-std::vector<RankStore::Beat> RankStore::read_beats() {
-  std::vector<Beat> beats;
-  for (std::int64_t rank = 0; rank < env_.world_size; ++rank) {
-    const std::string text = text_of(store_->get(key("alive", rank)));
-    beats.push_back({text, std::stoll(text.substr(text.find(' ') + 1))});
-  }
-  return beats;
-}
-
-// The ranks whose heart does not beat; if all do, those that have begun fewer collectives than the others.
-std::string RankStore::silent_or_behind() {
-  const std::vector<Beat> before = read_beats();
-  std::this_thread::sleep_for(kSilence);
-  if (store_->check({"lost"})) return text_of(store_->get("lost"));
-  const std::vector<Beat> after = read_beats();
-  std::int64_t most = 0;
-  for (const Beat& beat : after) most = std::max(most, beat.progress);
-  std::string silent;
-  std::string behind;
-  for (std::size_t rank = 0; rank < after.size(); ++rank) {
-    const std::string name = name_of(static_cast<std::int64_t>(rank));
-    if (before[rank].alive == after[rank].alive) silent += (silent.empty() ? "" : ", ") + name;
-    if (after[rank].progress < most) behind += (behind.empty() ? "" : ", ") + name;
-  }
-  return silent.empty() ? behind : silent;
-}
-
-std::string RankStore::find_lost() {
-  try {
-    // Whoever finds out first says it for all: later, ranks that ended because of it would seem lost themselves.
-    std::string lost = store_->check({"lost"}) ? text_of(store_->get("lost")) : silent_or_behind();
-    if (!lost.empty()) lost = store_->compareSet("lost", "", lost);
-    store_->add("informed", 1);
-    const std::int64_t gone = lost.empty() ? 0 : 1 + std::count(lost.begin(), lost.end(), ',');
-    wait_for_count("informed", env_.world_size - gone);
-    return lost.empty() ? "a rank that still answers" : lost;
-  } catch (const std::exception&) {
-    return env_.agent_store ? "torchrun's agent (" + env_.master_address + ")" : name_of(0);
-  }
+RankStore meet_ranks(const RankEnv& env, milliseconds start_timeout, const std::string& configuration) {
+  // The store's calls have no timeout of their own, and rank 0 may be stopped while it holds the store.
+  const auto met = std::make_shared<RankStore>();
+  CallThread thread;
+  thread.run(
+      [met, joined = env, start_timeout, configuration]() mutable {
+        met->store = open_store(joined, joined.rank == 0 && !joined.agent_store, start_timeout);
+        met->heartbeat = open_store(joined, false, start_timeout);
+        announce(*met->store, joined, configuration);
+        wait_for_ranks(*met->store, joined, start_timeout);
+        met->hosts = compare_configurations(*met->store, joined);
+      },
+      give_up_after(2 * start_timeout + kLinger, "rank 0", "opened the store and does not answer any more"));
+  return *met;
 }
 
 }  // namespace sdtune::train

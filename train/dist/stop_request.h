@@ -18,7 +18,8 @@ inline void stop_if_requested(const StopFlag& stop) {
   if (stop.signal() != 0) throw StopRequest{stop.signal()};
 }
 
-// The signal that any rank received, 0 for none: the same answer on every rank, all of which must call it.
+// The signal that any rank received, 0 for none: the same answer on every rank, all of which must call it. It waits for
+// all of them; between steps StopAgreement does not.
 inline int agreed_signal(ProcessGroup& group, const StopFlag& stop) {
   if (group.world_size() == 1) return stop.signal();
   for (const std::string& signal : group.gather_text(std::to_string(stop.signal()))) {

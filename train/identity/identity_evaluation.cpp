@@ -97,6 +97,7 @@ std::optional<SharedFailure> IdentityEvaluation::evaluate(std::int64_t done,
   if (agreed_signal(context_.group, context_.stop) != 0) return std::nullopt;
   if (failure) return failure;
   context_.group.all_reduce_sum(images);
+  context_.group.settle();
   IdentityScores scores;
   failure = run_share(context_.group, [&] { scores = evaluator_.score(images.cpu()); });
   // Reading takes its time, too, and may have been cut short.

@@ -18,7 +18,14 @@ template <typename Run>
 struct GroupedRun {
   Run run;
   std::int64_t rate_group;
+  torch::Tensor gradient;   // of the whole parameter: where its memory is, it says anew in each step
+  std::int64_t offset = 0;  // of the run in it
 };
+
+template <typename Run>
+void find_gradients(std::vector<GroupedRun<Run>>& runs) {
+  for (GroupedRun<Run>& part : runs) part.run.gradient = number_run(part.gradient, part.offset);
+}
 
 static_assert(kRunLength % kScaledBlock == 0);
 
@@ -49,6 +56,8 @@ class CpuAdamW : public AdamWEngine {
     for (std::int64_t group = 0; group < rates.numel(); ++group) {
       scalars.push_back(adamw_scalars(options_, rates.const_data_ptr<double>()[group], t, factor));
     }
+    find_gradients(runs_);
+    find_gradients(coded_runs_);
     at::parallel_for(0, static_cast<std::int64_t>(runs_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) adamw_update(runs_[i].run, scalars[runs_[i].rate_group]);
     });
@@ -70,10 +79,9 @@ class CpuAdamW : public AdamWEngine {
       run.master = memory.master.data_ptr<float>() + offset;
       run.mean = memory.mean.data_ptr<float>() + offset;
       run.square = memory.square.data_ptr<float>() + offset;
-      run.gradient = number_run(parameter.gradient, offset);
       run.weight = number_run(parameter.weight, offset);
       run.count = std::min(kRunLength, total - offset);
-      runs_.push_back({run, parameter.rate_group});
+      runs_.push_back({run, parameter.rate_group, parameter.gradient, offset});
     }
   }
 
@@ -86,10 +94,9 @@ class CpuAdamW : public AdamWEngine {
                      memory.square.codes.data_ptr<std::uint8_t>() + offset,
                      memory.mean.scale.data_ptr<float>() + offset / kScaledBlock,
                      memory.square.scale.data_ptr<float>() + offset / kScaledBlock};
-      run.gradient = number_run(parameter.gradient, offset);
       run.weight = number_run(parameter.weight, offset);
       run.count = std::min(kRunLength, total - offset);
-      coded_runs_.push_back({run, parameter.rate_group});
+      coded_runs_.push_back({run, parameter.rate_group, parameter.gradient, offset});
     }
   }
 

@@ -31,27 +31,42 @@ LaunchKey key_of(const TrainedParameter& parameter) {
 template <typename Entry>
 struct AdamWLaunch {
   std::vector<Entry> entries;
+  std::vector<torch::Tensor> gradients;  // of the entries: where their memory is, they say anew in each step
   std::vector<std::int64_t> counts;
   std::int64_t chunk_count = 0;
   torch::Tensor entries_on_device, chunks_on_device;
 
-  void add(const Entry& entry) {
+  void add(const Entry& entry, const torch::Tensor& gradient) {
     entries.push_back(entry);
+    gradients.push_back(gradient);
     counts.push_back(entry.count);
   }
   void finish(torch::Device device) {
     const std::vector<CudaChunk> chunks = chunks_of(counts);
     chunk_count = static_cast<std::int64_t>(chunks.size());
-    entries_on_device = list_on_device(entries, device);
     chunks_on_device = list_on_device(chunks, device);
+  }
+  // The allocator gives out the same memory in most steps, so that nothing is to be copied.
+  void find_gradients(torch::Device device) {
+    bool moved = !entries_on_device.defined();
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const void* memory = gradients[i].const_data_ptr();
+      moved = moved || entries[i].gradient != memory;
+      entries[i].gradient = memory;
+    }
+    if (moved) entries_on_device = list_on_device(entries, device);
   }
   const Entry* list() const { return static_cast<const Entry*>(entries_on_device.const_data_ptr()); }
   const CudaChunk* chunks() const { return static_cast<const CudaChunk*>(chunks_on_device.const_data_ptr()); }
 };
 
 CudaParameter entry_of(const TrainedParameter& parameter, const AdamWMemory& memory) {
-  return {parameter.weight.data_ptr(),   parameter.gradient.const_data_ptr(), memory.master.data_ptr<float>(),
-          memory.mean.data_ptr<float>(), memory.square.data_ptr<float>(),     parameter.weight.numel()};
+  return {parameter.weight.data_ptr(),
+          nullptr,
+          memory.master.data_ptr<float>(),
+          memory.mean.data_ptr<float>(),
+          memory.square.data_ptr<float>(),
+          parameter.weight.numel()};
 }
 
 // Codes are in the order of the shape, so the kernel has to know how else a weight lies in memory.
@@ -64,7 +79,7 @@ CudaCodedParameter entry_of(const TrainedParameter& parameter, const CodedMemory
   const auto channels = static_cast<std::int32_t>(is_plain ? 1 : weight.size(1));
   const auto taps = static_cast<std::int32_t>(is_plain ? 1 : weight.size(2) * weight.size(3));
   return {weight.data_ptr(),
-          parameter.gradient.const_data_ptr(),
+          nullptr,
           memory.master.data_ptr<float>(),
           memory.mean.codes.data_ptr<std::uint8_t>(),
           memory.square.codes.data_ptr<std::uint8_t>(),
@@ -91,10 +106,10 @@ class CudaAdamW : public AdamWEngine {
   CudaAdamW(const AdamWWork& work, const OptimOptions& options, const OptimizerTable& kernels)
       : work_(work), options_(options), kernels_(kernels), book_(code_book(work.device())) {
     for (std::size_t i = 0; i < work.plain.size(); ++i) {
-      plain_[key_of(work.plain[i])].add(entry_of(work.plain[i], work.plain_memory[i]));
+      plain_[key_of(work.plain[i])].add(entry_of(work.plain[i], work.plain_memory[i]), work.plain[i].gradient);
     }
     for (std::size_t i = 0; i < work.coded.size(); ++i) {
-      coded_[key_of(work.coded[i])].add(entry_of(work.coded[i], work.coded_memory[i]));
+      coded_[key_of(work.coded[i])].add(entry_of(work.coded[i], work.coded_memory[i]), work.coded[i].gradient);
     }
     for (auto& [key, launch] : plain_) launch.finish(work.device());
     for (auto& [key, launch] : coded_) launch.finish(work.device());
@@ -109,11 +124,13 @@ class CudaAdamW : public AdamWEngine {
                         updates.data_ptr<std::int64_t>(),
                         {options_.adam_beta1, options_.adam_beta2, options_.adam_epsilon, options_.adam_weight_decay},
                         steps, stream);
-    for (const auto& [key, launch] : plain_) {
+    for (auto& [key, launch] : plain_) {
+      launch.find_gradients(work_.device());
       kernels_.adamw(launch.list(), launch.chunks(), launch.chunk_count, key.weight_type, key.gradient_type,
                      steps + key.rate_group, stream);
     }
-    for (const auto& [key, launch] : coded_) {
+    for (auto& [key, launch] : coded_) {
+      launch.find_gradients(work_.device());
       kernels_.adamw_8bit(launch.list(), launch.chunks(), launch.chunk_count, key.weight_type, key.gradient_type,
                           steps + key.rate_group, static_cast<const CudaCodeBook*>(book_.const_data_ptr()), stream);
     }

@@ -44,7 +44,8 @@ class Optimizer {
   virtual NamedStates states() const = 0;
 
  protected:
-  // The masters start from the weights as they are. Gradients are filled in before step(); their memory stays the same.
+  // The masters start from the weights as they are. Gradients are filled in before step(), each in memory that may be
+  // another one in every step: they are tensors without memory at first.
   explicit Optimizer(std::vector<TrainedParameter> parameters);
 
   // One update of masters and weights, which advances `updates` by one; nothing where the factor is not finite.

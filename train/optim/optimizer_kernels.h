@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "model/core/device_copy.h"
 #include "train/optim/optimizer_table.h"
 
 namespace sdtune::train {
@@ -23,7 +24,7 @@ torch::Tensor list_on_device(const std::vector<Entry>& entries, torch::Device de
   const torch::Tensor host = torch::empty({bytes}, torch::kUInt8);
   if (bytes > 0)
     std::copy_n(reinterpret_cast<const std::uint8_t*>(entries.data()), bytes, host.data_ptr<std::uint8_t>());
-  return host.to(device);
+  return model::copy_to_device(host, device);
 }
 
 // For tests, beside model::KernelStandIn: while one lives, these functions work on CPU tensors.

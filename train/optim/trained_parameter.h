@@ -11,7 +11,7 @@ namespace sdtune::train {
 struct TrainedParameter {
   std::string name;             // component and diffusers' name: "unet.conv_in.weight"
   torch::Tensor weight;         // the module's own, in the compute dtype, dense in any memory format
-  torch::Tensor gradient;       // same shape and strides; a view into a flat bucket, of the weight's dtype or float32
+  torch::Tensor gradient;       // same shape and strides, of the weight's dtype or float32; its memory may change
   torch::Tensor start;          // float32 values that the master starts from; undefined: the weight's own
   std::int64_t rate_group = 0;  // which of the learning rates: 0 UNet, 1 text encoders
 };

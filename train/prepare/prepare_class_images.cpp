@@ -7,6 +7,7 @@
 #include "train/data/class_image_sets.h"
 #include "train/dist/stop_request.h"
 #include "train/prepare/generation_time.h"
+#include "train/prepare/shared_class_images.h"
 
 namespace sdtune::train {
 
@@ -38,8 +39,7 @@ void prepare_set(const PrepareContext& context, const ClassImageSet& set, std::v
   const ClassImageBase base = {context.base_hash, context.bundle.scheduler_class, context.bundle.scheduler_config};
   const ClassImageSettings settings =
       class_image_settings(set, options, static_cast<std::uint64_t>(context.config.run.seed), base);
-  const ClassImagePlan plan = plan_class_images(set.folder, set.count, settings);
-  context.group.barrier();  // all ranks have seen the same folder before any writes into it
+  const ClassImagePlan plan = shared_plan(context.group, set, settings);
   if (!plan.missing.empty()) {
     if (context.group.is_first()) tell_time(context, set.prompt, std::ssize(plan.missing));
     const RankShare share = {context.group.rank(), context.group.world_size(), options.sample_batch_size};
@@ -58,7 +58,8 @@ void prepare_set(const PrepareContext& context, const ClassImageSet& set, std::v
           tell_phase(context.observers, "generating class images", done, total);
         });
   }
-  context.group.barrier();
+  context.group.barrier();  // the shares differ in length
+  await_class_images(context.group, plan, std::chrono::duration<double>(context.config.dist.peer_timeout));
   if (context.group.is_first() && !plan.missing.empty()) {
     write_class_manifest(real_file_system(), set.folder, plan, settings);
   }

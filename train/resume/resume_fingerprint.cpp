@@ -50,12 +50,22 @@ std::vector<fs::path> files_of_base(const fs::path& base) {
   return files;
 }
 
-std::string hash_of_base(const fs::path& base) {
-  std::string listing;
+std::vector<std::pair<std::string, std::string>> hashes_of_base(const fs::path& base) {
+  std::vector<std::pair<std::string, std::string>> hashes;
   for (const fs::path& file : files_of_base(base)) {
-    listing += file.lexically_relative(base).generic_string() + " " + sha256_of_file(file) + "\n";
+    hashes.emplace_back(file.lexically_relative(base).generic_string(), sha256_of_file(file));
   }
+  return hashes;
+}
+
+std::string hash_of_base(const std::vector<std::pair<std::string, std::string>>& hashes) {
+  std::string listing;
+  for (const auto& [file, hash] : hashes) listing.append(file).append(" ").append(hash).append("\n");
   return sha256_hex(listing);
+}
+
+std::string hash_of_base(const fs::path& base) {
+  return hash_of_base(hashes_of_base(base));
 }
 
 std::map<std::string, std::string> fingerprint_settings(const TrainConfig& config) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "train/checkpoint/run_state.h"
@@ -17,8 +18,12 @@ namespace sdtune::train {
 // The files of a base that decide numbers, sorted. Throws WeightError where a folder of it cannot be listed.
 std::vector<std::filesystem::path> files_of_base(const std::filesystem::path& base);
 
+// Those files, below the folder and with '/', and their hashes; sorted as they are. Reads all of them.
+std::vector<std::pair<std::string, std::string>> hashes_of_base(const std::filesystem::path& base);
+
 // Of the files of a diffusers folder that decide what the model computes, by content.
 std::string hash_of_base(const std::filesystem::path& base);
+std::string hash_of_base(const std::vector<std::pair<std::string, std::string>>& hashes);
 
 // A checkpoint's fingerprint with the options that its version of sdtune did not have, at their defaults: what was not
 // there yet had no effect. What was there and not recorded is taken from `now`, the run that resumes: allow_tf32 and

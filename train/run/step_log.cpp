@@ -31,11 +31,14 @@ StepLog::StepLog(const Run& run, const std::vector<Observer*>& observers)
 
 void StepLog::push(std::uint64_t step, const torch::Tensor& numbers) {
   pending_.push_back({step, model::HostCopy(numbers), seconds_since_1970(), seconds_since_start()});
-  while (!pending_.empty() && (pending_.front().numbers.ready() || pending_.size() > kMostPending)) tell_of_first();
+  while (!pending_.empty() && pending_.front().numbers.ready()) tell_of_first();
+  if (pending_.size() > kMostPending) run_.group->settle();  // where a peer is lost, the numbers would never come
+  while (pending_.size() > kMostPending) tell_of_first();
   check_finite();
 }
 
 void StepLog::flush() {
+  run_.group->settle();
   if (pending_.empty()) return;
   while (!pending_.empty()) tell_of_first();
   check_finite();

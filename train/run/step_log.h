@@ -23,7 +23,8 @@ class StepLog {
 
   // Of train_step(step). On a CPU the event comes at once, on a GPU one or a few steps later.
   void push(std::uint64_t step, const torch::Tensor& numbers);
-  // Tells of all that is pending. Call it before a checkpoint, a validation, and at the end.
+  // Tells of all that is pending. Call it before a checkpoint, a validation, and at the end. Throws PeerLostError where
+  // the device waits for a peer that is lost.
   void flush();
   // The time since the last step was not spent on steps: images_per_s and the estimate leave it out.
   void leave_out_pause();

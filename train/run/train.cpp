@@ -18,6 +18,7 @@
 #include "train/preflight/preflight.h"
 #include "train/preflight/run_lock.h"
 #include "train/run/build_run.h"
+#include "train/run/compare_replicas.h"
 #include "train/run/micro_batch.h"
 #include "train/run/run_record.h"
 #include "train/run/trainer.h"
@@ -66,7 +67,7 @@ void clear_folder(FileSystem& files, const RunFolder& folder) {
 }
 
 // What every rank must agree on: the options, but not which device a rank has.
-std::string rank_config_hash(TrainConfig config) {
+std::string rank_configuration(TrainConfig config) {
   config.run.device = "";
   return config_to_yaml(config.fields(), {});
 }
@@ -130,15 +131,18 @@ TrainResult train(const TrainConfig& config, const std::vector<Observer*>& obser
   if (is_first) {
     real_file_system().create_directories(folder.root);
     lock.emplace(folder.lock());
-    if (config.run.overwrite && config.checkpoint.resume_from_checkpoint.empty())
-      clear_folder(real_file_system(), folder);
   }
   const RunObservers run_observers(config, observers, is_first);
   try {
     try {
       const std::string device_text = device_for_rank(config.run.device, ranks, model::has_usable_gpu());
       const torch::Device device = model::parse_device(device_text, "device");
-      std::unique_ptr<ProcessGroup> group = connect_ranks(ranks, device, config.dist, rank_config_hash(config));
+      std::unique_ptr<ProcessGroup> group = connect_ranks(ranks, device, config.dist, rank_configuration(config));
+      compare_replicas(*group, config, preflight);
+      // Only now, since a run that is refused must leave the one before it as it is.
+      if (is_first && config.run.overwrite && config.checkpoint.resume_from_checkpoint.empty()) {
+        clear_folder(real_file_system(), folder);
+      }
       return run_to_end(config, std::move(group), device, std::move(preflight), run_observers.all(), portrait_readers,
                         stop);
     } catch (const c10::Error& error) {

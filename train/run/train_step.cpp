@@ -127,8 +127,7 @@ torch::Tensor compute_gradients(Run& run, std::uint64_t step) {
     }
   }
   run.buckets->finish_step();
-  run.group->all_reduce_sum(losses);
-  return losses;
+  return run.stops->sum(losses);
 }
 
 // Ranks would have to agree within a step, so only a run of one rank continues.
@@ -166,10 +165,12 @@ void probe_gradients(Run& run) {
 }
 
 torch::Tensor train_step(Run& run, std::uint64_t step) {
+  run.group->begin_step(static_cast<std::int64_t>(step) + 1);
   const torch::Tensor losses = compute_gradients_that_fit(run, step);
   const torch::Tensor scale = run.scaler->scale().clone();
   const torch::Tensor updates = run.optimizer->updates().clone();
   const ClippedGradient gradient = clip_gradient(run.optimizer->parameters(), scale, run.config.optim.max_grad_norm);
+  run.group->check_before_update();
   run.optimizer->step(rates_of(run, step, updates), gradient.factor);
   run.scaler->update(gradient.norm);
   const std::vector<torch::Tensor> numbers = {losses[0], losses[1], gradient.norm, scale, updates};

@@ -53,8 +53,8 @@ Trainer::Trainer(Run& run, const std::vector<Observer*>& observers, const Portra
 TrainResult Trainer::train() {
   catch_up();
   std::int64_t done = run_.first_step;
-  while (done < run_.total_steps && !(identity_ && identity_->is_over(done))) {
-    if (const int signal = agreed_signal(*run_.group, stop_); signal != 0) return stopped(done, signal);
+  int signal = agreed_signal(*run_.group, stop_);
+  while (signal == 0 && done < run_.total_steps && !(identity_ && identity_->is_over(done))) {
     const torch::Tensor numbers = train_step(run_, static_cast<std::uint64_t>(done));
     for (const Problem& warning : std::exchange(run_.warnings, {})) tell(observers_, &Observer::on_warning, warning);
     log_.push(static_cast<std::uint64_t>(done), numbers);
@@ -64,10 +64,12 @@ TrainResult Trainer::train() {
     if (is_validated_at(done)) validate(done);
     const bool is_evaluated = identity_ && identity_->is_due(done);
     if (is_evaluated) evaluate_identity(done);
-    if (is_saved_at(done) || is_validated_at(done) || is_evaluated) log_.leave_out_pause();
+    const bool paused = is_saved_at(done) || is_validated_at(done) || is_evaluated;
+    if (paused) log_.leave_out_pause();
+    signal = paused ? agreed_signal(*run_.group, stop_) : run_.stops->agreed();  // after a pause ranks may wait
   }
-  if (const int signal = agreed_signal(*run_.group, stop_); signal != 0) return stopped(done, signal);
-  return finished(done);
+  if (signal == 0) signal = agreed_signal(*run_.group, stop_);
+  return signal == 0 ? finished(done) : stopped(done, signal);
 }
 
 void Trainer::catch_up() {

@@ -55,6 +55,7 @@ void generate_validation(Run& run, ValidationOutcome& outcome, const StopFlag& s
   }
   if (outcome.failure) return;
   run.group->all_reduce_sum(pixels);
+  run.group->settle();
   for (const torch::Tensor& bytes : pixels.cpu().to(torch::kUInt8).unbind()) {
     event.images.push_back(model::bytes_to_image(bytes));
   }

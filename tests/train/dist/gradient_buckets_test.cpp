@@ -162,6 +162,64 @@ TEST(GradientBuckets, CountTheCallsOfAParameterThatRecomputedPartsShare) {
   EXPECT_THROW(Nested::apply(Nested::apply(Nested::apply(x, shared), shared), shared).sum().backward(), c10::Error);
 }
 
+// Where a gradient is when autograd has made it.
+struct Place {
+  const void* memory = nullptr;
+  explicit Place(const torch::Tensor& weight) {
+    weight.register_hook([this](const torch::Tensor& gradient) { memory = gradient.const_data_ptr(); });
+  }
+};
+
+TEST(GradientBuckets, LeaveTheGradientsOfAProcessAloneWhereTheyAre) {
+  const Net net;
+  SingleProcess alone;
+  GradientBuckets buckets(net.parameters(), alone, {});
+  EXPECT_EQ(buckets.bucket_count(), 0u);
+  const torch::Tensor held = buckets.gradient(0);  // as an optimizer holds it
+  EXPECT_EQ(held.strides(), net.first.strides());
+  EXPECT_EQ(held.storage().nbytes(), 0u);
+  const Place place(net.first);
+  const std::vector<torch::Tensor> batches{torch::randn({6, 5})};
+  const std::vector<torch::Tensor> want = expected(net, batches);
+  run_step(buckets, net, batches);
+  EXPECT_EQ(held.const_data_ptr(), place.memory);
+  EXPECT_TRUE(held.equal(want[0]));
+  buckets.begin_step(1);
+  EXPECT_EQ(held.storage().nbytes(), 0u) << "kept while the next step runs forward";
+}
+
+// The mutant of the test above: a group needs the flat memory.
+TEST(GradientBuckets, CopyTheGradientsOfAGroup) {
+  const Net net;
+  MirrorGroup group;
+  GradientBuckets buckets(net.parameters(), group, {});
+  const Place place(net.first);
+  run_step(buckets, net, {torch::randn({6, 5})});
+  EXPECT_NE(buckets.gradient(0).const_data_ptr(), place.memory);
+}
+
+TEST(GradientBuckets, OfAProcessAloneHaveTheBitsOfThoseInBuckets) {
+  for (const torch::ScalarType dtype : {torch::kFloat32, torch::kBFloat16}) {
+    const torch::Tensor start = torch::randn({8, 4, 3, 3}).to(dtype).contiguous(torch::MemoryFormat::ChannelsLast);
+    const torch::Tensor images = torch::randn({3, 4, 6, 6}).to(dtype);
+    const auto gradient = [&](ProcessGroup& group) {
+      torch::Tensor weight = start.clone().requires_grad_(true);
+      GradientBuckets buckets({{"weight", weight}}, group, {});
+      buckets.begin_step(3);
+      for (std::int64_t round = 0; round < 3; ++round) {
+        buckets.begin_round();
+        torch::conv2d(images.narrow(0, round, 1), weight).tanh().sum().backward();
+      }
+      buckets.finish_step();
+      EXPECT_EQ(buckets.gradient(0).strides(), weight.strides());
+      return buckets.gradient(0).clone();
+    };
+    SingleProcess alone;
+    MirrorGroup pair;  // doubles, which is exact
+    EXPECT_TRUE((gradient(alone) * 2).equal(gradient(pair)));
+  }
+}
+
 TEST(GradientBuckets, RefuseMoreOrFewerRoundsThanSaid) {
   const Net net;
   SingleProcess alone;

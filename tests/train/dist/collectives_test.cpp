@@ -1,0 +1,251 @@
+// A backend that fails and blocks on command: what the host then does, without a device and without a network.
+#include "train/dist/c10d_group.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <future>
+#include <mutex>
+
+#include "model/base/error.h"
+
+namespace sdtune::train {
+namespace {
+
+using namespace std::chrono_literals;
+
+enum class Fault { kNone, kFailAtStart, kHangAtStart, kFailAtWait, kHangAtWait };
+
+// Opened at the end of a test, so that no blocked thread outlives it.
+class Gate {
+ public:
+  void pass() {
+    std::unique_lock lock(mutex_);
+    opened_.wait(lock, [this] { return is_open_; });
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    is_open_ = true;
+    opened_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable opened_;
+  bool is_open_ = false;
+};
+
+class FakeWork final : public c10d::Work {
+ public:
+  explicit FakeWork(Fault fault) : fault_(fault) {
+    if (fault != Fault::kHangAtWait) completed_ = true;
+    if (fault == Fault::kFailAtWait) exception_ = std::make_exception_ptr(std::runtime_error("connection reset"));
+  }
+  bool wait(std::chrono::milliseconds) override {
+    ADD_FAILURE() << "wait() blocks without looking";
+    return true;
+  }
+  bool isCompleted() override { return Work::isCompleted(); }
+  void synchronize() override {}
+  void end() { finish(); }
+
+ private:
+  Fault fault_;
+};
+
+// The calls of the group end at once, except the one of `call` that has a fault.
+struct Script {
+  std::string call;
+  Fault fault = Fault::kNone;
+  std::shared_ptr<Gate> gate = std::make_shared<Gate>();
+  std::shared_ptr<std::vector<std::string>> calls = std::make_shared<std::vector<std::string>>();
+};
+
+class FakeBackend final : public c10d::Backend {
+ public:
+  explicit FakeBackend(Script script) : Backend(0, 2), script_(std::move(script)) {}
+
+  c10::intrusive_ptr<c10d::Work> broadcast(std::vector<torch::Tensor>&, const c10d::BroadcastOptions&) override {
+    return call("broadcast");
+  }
+  c10::intrusive_ptr<c10d::Work> allreduce(std::vector<torch::Tensor>&, const c10d::AllreduceOptions&) override {
+    return call("allreduce");
+  }
+  c10::intrusive_ptr<c10d::Work> allgather(std::vector<std::vector<torch::Tensor>>& outputs,
+                                           std::vector<torch::Tensor>& inputs, const c10d::AllgatherOptions&) override {
+    for (torch::Tensor& output : outputs[0]) output.copy_(inputs[0]);
+    return call("allgather");
+  }
+  void abort() override { script_.gate->open(); }
+
+ private:
+  c10::intrusive_ptr<c10d::Work> call(const std::string& name) {
+    const Fault fault = name == script_.call ? script_.fault : Fault::kNone;
+    script_.calls->push_back(name);
+    if (fault == Fault::kFailAtStart) throw std::runtime_error("no route to host");
+    if (fault == Fault::kHangAtStart) script_.gate->pass();
+    return c10::make_intrusive<FakeWork>(fault);
+  }
+
+  Script script_;
+};
+
+// The other one is rank 1 on host "far".
+struct FakePeers final : PeerWatch {
+  explicit FakePeers(bool comes = true, std::string gone = "") : comes(comes), who(std::move(gone)) {}
+  void note_progress() override {}
+  bool wait_for_all(std::chrono::milliseconds) override { return comes; }
+  std::string gone(std::chrono::milliseconds) override { return who; }
+  std::string find_lost() override { return "rank 1 (far)"; }
+  bool comes;
+  std::string who;
+};
+
+struct Conditions {
+  std::chrono::milliseconds timeout{300};
+  bool runs_ahead = false;
+  std::unique_ptr<PeerWatch> peers = std::make_unique<FakePeers>();
+};
+
+// What `use` of the group ends with: the error's line, "" for none, or that it does not end. The step is 7.
+std::string outcome(const Script& script, Conditions conditions, const std::function<void(ProcessGroup&)>& use) {
+  std::future<std::string> end = std::async(std::launch::async, [&]() -> std::string {
+    try {
+      const CollectiveRules rules{conditions.timeout, torch::kCPU, conditions.runs_ahead};
+      C10dGroup group(
+          {0, 2}, std::move(conditions.peers), [&] { return c10::make_intrusive<FakeBackend>(script); }, rules);
+      group.begin_step(7);
+      use(group);
+    } catch (const PeerLostError& error) {
+      return error.problems().front().line();
+    }
+    return "";
+  });
+  const bool ended = end.wait_for(60s) == std::future_status::ready;
+  script.gate->open();
+  return ended ? end.get() : "does not end";
+}
+
+void use_broadcast(ProcessGroup& group) {
+  group.broadcast(torch::ones({3}), 1);
+  group.settle();
+}
+void use_sum(ProcessGroup& group) {
+  group.all_reduce_sum(torch::ones({3}));
+  group.settle();
+}
+void use_gather(ProcessGroup& group) {
+  group.gather_text("text");
+}
+void use_barrier(ProcessGroup& group) {
+  group.barrier();
+}
+
+struct Collective {
+  const char* call;
+  const char* doing;
+  void (*use)(ProcessGroup&);
+};
+const Collective kCollectives[] = {{"allreduce", "summing over the ranks", use_sum},
+                                   {"broadcast", "broadcasting to the ranks", use_broadcast},
+                                   {"allgather", "gathering from the ranks", use_gather},
+                                   {"allreduce", "waiting for all ranks", use_barrier}};
+
+class EachCollective : public testing::TestWithParam<std::tuple<Collective, Fault, bool>> {};
+
+TEST_P(EachCollective, EndsWithTheRankTheHostAndTheStep) {
+  const auto& [collective, fault, runs_ahead] = GetParam();
+  Conditions conditions;
+  conditions.runs_ahead = runs_ahead;
+  const std::string line = outcome({collective.call, fault}, std::move(conditions), collective.use);
+  EXPECT_THAT(line, testing::StartsWith(std::string("rank 1 (far): was lost at step 7 while ") + collective.doing));
+  const bool fails = fault == Fault::kFailAtStart || fault == Fault::kFailAtWait;
+  EXPECT_THAT(line, testing::HasSubstr(!fails                         ? "no answer within"
+                                       : fault == Fault::kFailAtStart ? "no route to host"
+                                                                      : "connection reset"));
+}
+
+TEST_P(EachCollective, EndsWithoutAFault) {
+  const auto& [collective, fault, runs_ahead] = GetParam();
+  Conditions conditions;
+  conditions.runs_ahead = runs_ahead;
+  const Script script;
+  EXPECT_EQ(outcome(script, std::move(conditions), collective.use), "");
+  EXPECT_THAT(*script.calls, testing::Contains(collective.call));
+}
+
+INSTANTIATE_TEST_SUITE_P(Collectives, EachCollective,
+                         testing::Combine(testing::ValuesIn(kCollectives),
+                                          testing::Values(Fault::kFailAtStart, Fault::kHangAtStart, Fault::kFailAtWait,
+                                                          Fault::kHangAtWait),
+                                          testing::Bool()));
+
+TEST(Collectives, ABarrierThatARankNeverReachesEnds) {
+  Conditions conditions;
+  conditions.peers = std::make_unique<FakePeers>(false);
+  EXPECT_THAT(outcome({}, std::move(conditions), use_barrier),
+              testing::StartsWith("rank 1 (far): was lost at step 7 while waiting for all ranks"));
+}
+
+TEST(Collectives, APeerKnownToBeGoneEndsTheWaitBeforeTheTimeout) {
+  Conditions conditions;
+  conditions.timeout = 1h;
+  conditions.peers = std::make_unique<FakePeers>(true, "rank 1 (far)");
+  EXPECT_THAT(outcome({"allreduce", Fault::kHangAtWait}, std::move(conditions), use_sum),
+              testing::HasSubstr("rank 1 (far) has ended, or shows no life"));
+}
+
+// A GPU: the sum is on its way while the host goes on.
+TEST(Collectives, TheHostWaitsForNoSumOfItsOwnStep) {
+  Conditions conditions;
+  conditions.runs_ahead = true;
+  const std::string line = outcome({"allreduce", Fault::kHangAtWait}, std::move(conditions), [](ProcessGroup& group) {
+    group.all_reduce_sum(torch::ones({3}));
+    group.check_before_update();
+    group.begin_step(8);
+    group.all_reduce_sum(torch::ones({3}));
+    EXPECT_THROW(group.check_before_update(), PeerLostError);  // that of step 7 must be over
+    throw PeerLostError("as", "expected");
+  });
+  EXPECT_EQ(line, "as: expected");
+}
+
+TEST(Collectives, ASumThatFailedIsFoundBeforeTheUpdateOfItsStep) {
+  Conditions conditions;
+  conditions.runs_ahead = true;
+  const std::string line = outcome({"allreduce", Fault::kFailAtWait}, std::move(conditions), [](ProcessGroup& group) {
+    group.all_reduce_sum(torch::ones({3}));
+    group.check_before_update();
+  });
+  EXPECT_THAT(line, testing::StartsWith("rank 1 (far): was lost at step 7 while summing over the ranks"));
+}
+
+TEST(Collectives, ErrorsOfThisRankArePassedOn) {
+  FakePeers peers;
+  Collectives collectives([] { return c10::make_intrusive<FakeBackend>(Script{}); }, peers, {1s});
+  EXPECT_THROW(collectives.attempt("testing", [] { throw DataError("photo.png", "cannot be read"); }), DataError);
+  EXPECT_THROW(
+      collectives.attempt("testing", [] { TORCH_CHECK(false, "DefaultCPUAllocator: can't allocate memory: 5 bytes"); }),
+      c10::Error);
+  try {
+    collectives.attempt("testing", [] { throw std::runtime_error("lost"); });
+    FAIL();
+  } catch (const PeerLostError& error) {
+    EXPECT_EQ(error.problems().front().what, "was lost before the first step while testing");
+  }
+}
+
+TEST(Collectives, ABackendThatCannotBeMadeIsALostPeer) {
+  FakePeers peers;
+  const auto gate = std::make_shared<Gate>();
+  const auto make = [gate]() -> Collectives::Backend {
+    gate->pass();
+    return {};
+  };
+  EXPECT_THROW(Collectives(make, peers, {300ms}), PeerLostError);
+  gate->open();
+}
+
+}  // namespace
+}  // namespace sdtune::train

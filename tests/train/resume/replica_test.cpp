@@ -1,0 +1,51 @@
+#include "train/resume/replica.h"
+
+#include <gtest/gtest.h>
+
+namespace sdtune::train {
+namespace {
+
+const Replica kFirst{
+    4, "manifest", {{"unet/config.json", "1"}, {"vae/config.json", "2"}}, {{"a.png", "3"}, {"b.png", "4"}}};
+
+Replica changed(const std::function<void(Replica&)>& change) {
+  Replica replica = kFirst;
+  change(replica);
+  return replica;
+}
+
+TEST(Replica, IsTheSameAfterItsWayToAnotherRank) {
+  EXPECT_EQ(Replica::from_json(Json::from_cbor(Json::to_cbor(kFirst.to_json()))), kFirst);
+  const Replica strange =
+      changed([](Replica& replica) { replica.images["\xff.png"] = "5"; });  // a name that is no UTF-8
+  EXPECT_EQ(Replica::from_json(Json::from_cbor(Json::to_cbor(strange.to_json()))), strange);
+}
+
+TEST(ReplicaDifference, SaysWhatDiffersAndHowMuch) {
+  EXPECT_EQ(replica_difference(kFirst, kFirst), "");
+  EXPECT_EQ(replica_difference(kFirst, changed([](Replica& replica) { replica.step = 2; })),
+            "the checkpoint of step 2 instead of the checkpoint of step 4");
+  EXPECT_EQ(replica_difference(kFirst, changed([](Replica& replica) { replica.checkpoint = "other"; })),
+            "another checkpoint of step 4");
+  EXPECT_EQ(replica_difference(kFirst, changed([](Replica& replica) {
+                                 replica.step = 0;
+                                 replica.checkpoint = "";
+                               })),
+            "no checkpoint instead of the checkpoint of step 4");
+  EXPECT_EQ(replica_difference(kFirst, changed([](Replica& replica) { replica.base["vae/config.json"] = "x"; })),
+            "another base (1 of 2: vae/config.json)");
+  EXPECT_EQ(replica_difference(kFirst, changed([](Replica& replica) {
+                                 replica.images.erase("a.png");
+                                 for (const char* name : {"c.png", "d.png", "e.png"}) replica.images[name] = "5";
+                               })),
+            "other images or captions (4 of 5: a.png, c.png, d.png, ...)");
+}
+
+TEST(ReplicaDifference, ListsAllKinds) {
+  const Replica other = changed([](Replica& replica) { replica.base.clear(), replica.images["a.png"] = "x"; });
+  EXPECT_EQ(replica_difference(kFirst, other),
+            "another base (2 of 2: unet/config.json, vae/config.json), other images or captions (1 of 2: a.png)");
+}
+
+}  // namespace
+}  // namespace sdtune::train

@@ -1,0 +1,47 @@
+// Several ranks over a backend of c10d.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "train/dist/collectives.h"
+#include "train/dist/process_group.h"
+
+namespace sdtune::train {
+
+class C10dGroup final : public ProcessGroup {
+ public:
+  struct Place {
+    std::int64_t rank = 0;
+    std::int64_t world_size = 1;
+  };
+
+  C10dGroup(const Place& place, std::unique_ptr<PeerWatch> peers,
+            const std::function<Collectives::Backend()>& make_backend, const CollectiveRules& rules);
+
+  std::int64_t rank() const override { return place_.rank; }
+  std::int64_t world_size() const override { return place_.world_size; }
+  std::unique_ptr<PendingReduce> start_all_reduce_sum(torch::Tensor tensor) override;
+  void broadcast(torch::Tensor tensor, std::int64_t root) override;
+  void barrier() override;
+  std::vector<std::string> gather_text(const std::string& text) override;
+  void begin_step(std::int64_t step) override { collectives_.begin_step(step); }
+  void check_before_update() override { collectives_.check_remembered(); }
+  void settle() override { collectives_.finish_remembered(); }
+
+ private:
+  class Pending;
+  // One tensor of each rank, on the CPU.
+  std::vector<torch::Tensor> all_gather(const torch::Tensor& mine);
+  Collectives::Work all_reduce(const char* doing, const torch::Tensor& tensor);
+
+  Place place_;
+  CollectiveRules rules_;
+  std::unique_ptr<PeerWatch> peers_;
+  Collectives collectives_;
+};
+
+}  // namespace sdtune::train

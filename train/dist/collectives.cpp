@@ -1,0 +1,155 @@
+#include "train/dist/collectives.h"
+
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "model/base/error.h"
+#include "model/core/out_of_memory.h"
+
+namespace sdtune::train {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::microseconds kFirstPause{20};
+constexpr std::chrono::microseconds kLongestPause{1000};
+constexpr std::chrono::seconds kTimeToEnd{5};
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+// The stream of the calling thread, which another thread must take over; none on a CPU.
+std::optional<c10::Stream> stream_of(const torch::Device& device) {
+  if (device.is_cpu()) return std::nullopt;
+  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+}
+
+}  // namespace
+
+Collectives::Collectives(const std::function<Backend()>& make, PeerWatch& peers, const CollectiveRules& rules)
+    : peers_(peers), rules_(rules) {
+  const auto made = std::make_shared<Backend>();
+  const auto since = Clock::now();
+  attempt("joining the ranks", [&] { caller_.run([made, make] { *made = make(); }, [&] { watch(since); }); });
+  backend_ = *made;
+}
+
+// A collective that never ends may block its backend's destructor, which so runs on a thread that can be left.
+Collectives::~Collectives() {
+  remembered_.clear();
+  if (!lost_) return;
+  try {
+    caller_.run(
+        [backend = std::exchange(backend_, {})]() mutable {
+          backend->abort();
+          backend.reset();
+        },
+        give_up_after(kTimeToEnd, "", ""));
+  } catch (const std::exception&) {  // the loss is on its way to the user already
+  }
+}
+
+void Collectives::attempt(const char* doing, const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error&) {
+    throw;
+  } catch (const c10::AcceleratorError&) {  // of this rank's own device
+    throw;
+  } catch (const c10::Error& error) {
+    if (model::is_out_of_memory(error)) throw;
+    lose(doing, error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    lose(doing, error.what());
+  }
+}
+
+void Collectives::lose(const char* doing, const std::string& cause) {
+  lost_ = true;
+  const std::string when = step_ == 0 ? "before the first step" : "at step " + std::to_string(step_);
+  throw PeerLostError(peers_.find_lost(), "was lost " + when + " while " + doing, first_line(cause));
+}
+
+// Throws what attempt() takes for a loss.
+void Collectives::watch(Clock::time_point start) const {
+  if (Clock::now() - start > rules_.timeout) {
+    throw std::runtime_error("no answer within " + std::to_string(rules_.timeout.count() / 1000) + " s");
+  }
+  const std::string gone = peers_.gone(rules_.timeout);
+  if (!gone.empty()) throw std::runtime_error(gone + " has ended, or shows no life");
+}
+
+Collectives::Work Collectives::start(const char* doing, const std::function<Work(c10d::Backend&)>& call) {
+  peers_.note_progress();
+  const auto work = std::make_shared<Work>();
+  const std::optional<c10::Stream> stream = stream_of(rules_.device);
+  const auto since = Clock::now();
+  // NCCL connects at the first use of a way through the network, and waits there for the peers.
+  attempt(doing, [&] {
+    caller_.run(
+        [work, call, stream, backend = backend_] {
+          const c10::OptionalStreamGuard same_stream(stream);
+          *work = call(*backend);
+        },
+        [&] { watch(since); });
+  });
+  return *work;
+}
+
+void Collectives::wait_until_over(c10d::Work& work) const {
+  const auto since = Clock::now();
+  auto pause = kFirstPause;
+  while (!work.isCompleted()) {
+    watch(since);
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+  if (const std::exception_ptr error = work.exception()) std::rethrow_exception(error);
+}
+
+void Collectives::finish(const char* doing, const Work& work) {
+  attempt(doing, [&] {
+    wait_until_over(*work);
+    work->synchronize();
+  });
+}
+
+void Collectives::order(const char* doing, const Work& work) {
+  if (!rules_.runs_ahead) return finish(doing, work);
+  attempt(doing, [&] { work->synchronize(); });
+  remembered_.push_back({doing, step_, work});
+}
+
+void Collectives::check_remembered() {
+  std::vector<Remembered> kept;
+  for (const Remembered& entry : remembered_) {
+    attempt(entry.doing, [&] {
+      if (entry.step < step_) return wait_until_over(*entry.work);
+      if (!entry.work->isCompleted()) {
+        watch(Clock::now());
+        kept.push_back(entry);
+      } else if (const std::exception_ptr error = entry.work->exception()) {
+        std::rethrow_exception(error);
+      }
+    });
+  }
+  remembered_ = std::move(kept);
+}
+
+void Collectives::finish_remembered() {
+  for (const Remembered& entry : remembered_) {
+    attempt(entry.doing, [&] { wait_until_over(*entry.work); });
+  }
+  remembered_.clear();
+}
+
+}  // namespace sdtune::train

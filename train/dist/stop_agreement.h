@@ -1,0 +1,34 @@
+// The request to stop, on which all ranks agree while they train: it travels with the numbers that each step sums
+// anyway, and no rank waits for it.
+#pragma once
+
+#include <torch/types.h>
+
+#include <deque>
+
+#include "model/base/stop_flag.h"
+#include "train/dist/process_group.h"
+
+namespace sdtune::train {
+
+class StopAgreement {
+ public:
+  // Both must outlive this. `device` is where the numbers are.
+  StopAgreement(ProcessGroup& group, const StopFlag& stop, torch::Device device)
+      : group_(group), stop_(stop), device_(device) {}
+
+  // The sum of `numbers` [n] float32 over the ranks; once a step, on every rank. Throws PeerLostError.
+  torch::Tensor sum(const torch::Tensor& numbers);
+
+  // After a step: the signal that a rank had received by the sum of this step, or on a GPU by that of two steps before,
+  // which the device is known to have ended; 0 for none. Where several did, the first rank's. The same on every rank.
+  int agreed();
+
+ private:
+  ProcessGroup& group_;
+  const StopFlag& stop_;
+  torch::Device device_;
+  std::deque<torch::Tensor> votes_;  // of the steps not read yet: [ranks] on the host
+};
+
+}  // namespace sdtune::train

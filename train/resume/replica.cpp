@@ -1,0 +1,64 @@
+#include "train/resume/replica.h"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+namespace sdtune::train {
+
+namespace {
+
+using Hashes = std::map<std::string, std::string>;
+
+constexpr std::size_t kMostNames = 3;
+
+// The names that only one of them has, or both with other hashes.
+std::vector<std::string> different_names(const Hashes& first, const Hashes& other) {
+  std::vector<Hashes::value_type> pairs;
+  std::set_symmetric_difference(first.begin(), first.end(), other.begin(), other.end(), std::back_inserter(pairs));
+  std::vector<std::string> names;
+  for (const auto& [name, hash] : pairs) {
+    if (names.empty() || names.back() != name) names.push_back(name);
+  }
+  return names;
+}
+
+void append_files(std::string& text, const std::string& what, const Hashes& first, const Hashes& other) {
+  const std::vector<std::string> names = different_names(first, other);
+  if (names.empty()) return;
+  Hashes all = first;
+  all.insert(other.begin(), other.end());
+  text += (text.empty() ? "" : ", ") + what + " (" + std::to_string(names.size()) + " of " +
+          std::to_string(all.size()) + ": ";
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  text += names.size() > kMostNames ? ", ...)" : ")";
+}
+
+std::string checkpoint_text(const Replica& replica) {
+  return replica.checkpoint.empty() ? "no checkpoint" : "the checkpoint of step " + std::to_string(replica.step);
+}
+
+}  // namespace
+
+Json Replica::to_json() const {
+  return {{"step", step}, {"checkpoint", checkpoint}, {"base", base}, {"images", images}};
+}
+
+Replica Replica::from_json(const Json& json) {
+  return {json.at("step").get<std::int64_t>(), json.at("checkpoint").get<std::string>(), json.at("base").get<Hashes>(),
+          json.at("images").get<Hashes>()};
+}
+
+std::string replica_difference(const Replica& first, const Replica& other) {
+  std::string text;
+  if (first.step != other.step || first.checkpoint.empty() != other.checkpoint.empty()) {
+    text = checkpoint_text(other) + " instead of " + checkpoint_text(first);
+  } else if (first.checkpoint != other.checkpoint) {
+    text = "another checkpoint of step " + std::to_string(other.step);
+  }
+  append_files(text, "another base", first.base, other.base);
+  append_files(text, "other images or captions", first.images, other.images);
+  return text;
+}
+
+}  // namespace sdtune::train
