@@ -61,12 +61,9 @@ struct AdamWLaunch {
 };
 
 CudaParameter entry_of(const TrainedParameter& parameter, const AdamWMemory& memory) {
-  return {parameter.weight.data_ptr(),
-          nullptr,
-          memory.master.data_ptr<float>(),
-          memory.mean.data_ptr<float>(),
-          memory.square.data_ptr<float>(),
-          parameter.weight.numel()};
+  return {parameter.weight.data_ptr(),     nullptr,
+          memory.master.data_ptr<float>(), memory.mean.data_ptr<float>(),
+          memory.square.data_ptr<float>(), parameter.weight.numel()};
 }
 
 // Codes are in the order of the shape, so the kernel has to know how else a weight lies in memory.
