@@ -22,7 +22,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "docs" / "measurements" / "kernels_ptxas.md"
-CMAKE = ROOT / "cmake" / "SdtuneCuda.cmake"
+ARCHITECTURES = ROOT / "cmake" / "SdtuneCudaBuild.cmake"
+BUILD = ROOT / "cmake" / "SdtuneCuda.cmake"
 FOLDERS = ("model/kernels/cuda", "train/optim/cuda")
 TYPES = {"6__half": "float16", "13__nv_bfloat16": "bfloat16", "f": "float32"}
 FUSED = re.compile(r"\b(?:fma|mad)\.(?:r[nzmp]\.)?(?:ftz\.)?(?:sat\.)?f32\b")
@@ -41,13 +42,13 @@ class Kernel:
 
 def release_architectures() -> list[str]:
     """What a release is built for, as the build has it."""
-    return re.search(r"SDTUNE_CUDA_RELEASE_LIST ([\d ]+)\)", CMAKE.read_text())[1].split()
+    return re.search(r"SDTUNE_CUDA_RELEASE_LIST ([\d ]+)\)", ARCHITECTURES.read_text())[1].split()
 
 
 def without_contraction() -> set[str]:
     """The sources that the build compiles with -fmad=false."""
     block = re.search(r"set_source_files_properties\(([^)]*?)TARGET_DIRECTORY sdtune_cuda PROPERTIES COMPILE_OPTIONS \"-fmad=false\"",
-                      CMAKE.read_text())[1]
+                      BUILD.read_text())[1]
     return set(re.findall(r"\$\{PROJECT_SOURCE_DIR\}/([\w/]+\.cu)", block))
 
 
