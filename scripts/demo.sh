@@ -6,6 +6,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 run=${1:-runs/me}
+# Without a GPU here, compiling kernels for all kinds of them would only take time.
+[ -e /dev/nvidiactl ] || export SDTUNE_CUDA=${SDTUNE_CUDA:-OFF}
 scripts/setup.sh
 setup_s=$SECONDS
 device=auto
