@@ -3,7 +3,9 @@
 // GOMP_SPINCOUNT, which libgomp reads in its constructor, before main: a function of .preinit_array runs ahead of every
 // library's constructor and executes the program once more with the variable set. At that point LibTorch is mapped but
 // nothing of it has run.
+#if defined(__x86_64__)
 #include <cpuid.h>
+#endif
 #include <elf.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -13,10 +15,10 @@
 
 namespace {
 
-// A turn of the waiting loop takes three times as long on Intel's processors as on AMD's, and waking a thread differs
-// too, so each maker has its own count. Measured by scripts/bench/side_by_side.py (docs/measurements/side_by_side_*):
-// on a Xeon 1000 makes one program alone 55 % slower, 3000 3 to 17 %, and with 5000 two programs take 3.3 times as long
-// as one; on an EPYC 300 makes one program alone a quarter slower, 1000 0 to 10 %, and with 3000 two take 2.8 times.
+// Each maker of processors has its own count. On a Xeon of family 6 (scripts/bench/side_by_side.py,
+// docs/measurements/side_by_side_*) 1000 makes one program alone 55 % slower and 3000 3 to 17 %, and with 5000 two
+// programs take 3.3 times as long as one. On an EPYC of family 26, measured by others, 300 makes one program alone a
+// quarter slower and 1000 0 to 10 %, and with 3000 two take 2.8 to 3.4 times as long.
 constexpr char kSpinCount[] = "GOMP_SPINCOUNT=3000";
 constexpr char kSpinCountAmd[] = "GOMP_SPINCOUNT=1000";
 
@@ -31,10 +33,14 @@ __attribute__((no_sanitize("address"), no_sanitize("undefined"), no_sanitize("th
 }
 
 __attribute__((no_sanitize("address"), no_sanitize("undefined"), no_sanitize("thread"))) bool is_amd() {
+#if defined(__x86_64__)
   unsigned most = 0;
   unsigned vendor[3] = {};  // "Auth" "enti" "cAMD"
   return __get_cpuid(0, &most, &vendor[0], &vendor[2], &vendor[1]) != 0 && vendor[0] == 0x68747541 &&
          vendor[1] == 0x69746e65 && vendor[2] == 0x444d4163;
+#else
+  return false;
+#endif
 }
 
 // Replaces the process by itself with the count in its environment; arguments, open files, signals and process id

@@ -63,9 +63,12 @@ def table(needs: dict[str, float]) -> str:
 
 
 def page_with(text: str) -> str:
-    """The page with its table replaced."""
-    page = PAGE.read_text()
-    return re.sub(r"(<!-- memory table -->\n).*?(\n<!-- end -->)", lambda found: found[1] + text + found[2], page, flags=re.DOTALL)
+    """The page with its table replaced; ends where the page has no place for it."""
+    page, places = re.subn(r"<!-- memory table -->\n.*?<!-- end -->", lambda _: f"<!-- memory table -->\n{text}\n<!-- end -->",
+                           PAGE.read_text(), flags=re.DOTALL)
+    if places != 1:
+        raise SystemExit(f"make_memory_table: {PAGE} has {places} places for the table (allowed: one)")
+    return page
 
 
 def main() -> int:

@@ -11,9 +11,8 @@ namespace sdtune::app {
 // A line a fact, the verdict last.
 std::string machine_text(const model::MachineReport& report);
 
-// {"device", "fault", "warning", "gpus": [{"index", "name", "compute_capability", "memory_bytes", "fault"}], "driver":
-// {...},
-//  "build": {...}, "libtorch": {...}, "nccl"}; null for what is not known.
+// An object with device, fault, warning, gpus (index, name, compute_capability, memory_bytes, fault), hardware,
+// container, visible_devices, driver, libtorch, kernels and nccl; null for what is not known.
 Json machine_json(const model::MachineReport& report);
 
 }  // namespace sdtune::app

@@ -11,7 +11,7 @@ torch::Tensor copy_to_device(const torch::Tensor& host, torch::Device device) {
 
 HostCopy::HostCopy(const torch::Tensor& source) {
   if (!source.is_cuda()) {
-    copy_ = source.is_cpu() ? source.detach() : torch::zeros(source.sizes(), source.options().device(torch::kCPU));
+    copy_ = source.detach().to(torch::kCPU);
     return;
   }
   copy_ = torch::empty(source.sizes(), source.options().device(torch::kCPU).pinned_memory(true));

@@ -12,7 +12,7 @@ namespace sdtune::model {
 // goes on at once; what is there already, and a CPU, cost nothing.
 torch::Tensor copy_to_device(const torch::Tensor& host, torch::Device device);
 
-// A copy on the host of what a tensor holds once the device has come that far.
+// A copy on the host of what a tensor holds once the device has come that far; on a CPU the tensor itself.
 class HostCopy {
  public:
   explicit HostCopy(const torch::Tensor& source);

@@ -101,8 +101,7 @@ void add_model_options(GenerateOptions& options, FieldList& list) {
   group
       .add("dtype", &options.dtype,
            "Number format of the computation; auto: bfloat16 on a GPU from compute capability 8.0, float16 on an older "
-           "one, "
-           "float32 on a CPU.")
+           "one, float32 on a CPU.")
       .placeholder("DTYPE")
       .choices({"auto", "float32", "bfloat16", "float16"});
   group.add("allow_tf32", &options.allow_tf32,

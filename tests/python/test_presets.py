@@ -144,3 +144,8 @@ def test_the_table_of_memory_is_of_one_mind_with_its_page() -> None:
     script = CONFIGS.parent / "scripts" / "make_memory_table.py"
     done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+    page = (CONFIGS.parent / "docs" / "weights.md").read_text()
+    needs = re.findall(r"^(\S+\.yaml): ([0-9.]+)$", (CONFIGS / "preset_memory.yaml").read_text(), re.MULTILINE)
+    assert len(needs) == 8
+    for name, gib in needs:
+        assert f"| {name} | {float(gib):.1f} | " in page and (CONFIGS / name).is_file()

@@ -11,6 +11,7 @@
 #include "train/config/total_steps.h"
 #include "train/data/epoch_contents.h"
 #include "train/objective/zero_terminal_snr.h"
+#include "train/parameters/starting_values.h"
 #include "train/parameters/trainable_parameters.h"
 #include "train/precision/compute_weight.h"
 #include "train/precision/mixed_precision.h"
@@ -83,23 +84,6 @@ bool sums_in_float32(const Run& run) {
   return is_split || shape.rounds > 1 || shape.ranks > 1;
 }
 
-// What masters start from: undefined in a float32 run, whose weights are their own masters. Where the modules are in
-// half precision already, the values of the base's files, read in float32 again.
-std::vector<torch::Tensor> starting_values(const Run& run, const std::vector<ModuleParameter>& trained) {
-  std::vector<torch::Tensor> values;
-  if (run.dtype == torch::kFloat32) return std::vector<torch::Tensor>(trained.size());
-  for (const ModuleParameter& parameter : trained) values.push_back(parameter.weight.detach());
-  if (run.is_lora() || values.front().scalar_type() == torch::kFloat32) return values;
-  const model::ModelBundle files = model::load_bundle(run.bundle.folder, torch::kFloat32, torch::kCPU);
-  const std::vector<ModuleParameter> exact = trainable_parameters(files, run.trains_text());
-  for (std::size_t i = 0; i < trained.size(); ++i) {
-    TORCH_CHECK(exact.at(i).name == trained[i].name, "the base changed: ", exact.at(i).name, " instead of ",
-                trained[i].name);
-    values[i] = exact[i].weight.detach();
-  }
-  return values;
-}
-
 // What steps do not use leaves the GPU: the autoencoder once latents are cached, the text encoders once prompts are.
 void rest_unused_parts(Run& run) {
   if (!run.device.is_cuda()) return;
@@ -114,7 +98,9 @@ void rest_unused_parts(Run& run) {
 void build_optimizer(Run& run) {
   const std::vector<ModuleParameter> trained = parameters_of(run);
   std::vector<TrainedParameter> parameters;
-  const std::vector<torch::Tensor> starts = starting_values(run, trained);
+  // A float32 run's weights are their own masters.
+  const std::vector<torch::Tensor> starts =
+      run.dtype == torch::kFloat32 ? std::vector<torch::Tensor>(trained.size()) : starting_values(run.bundle, trained);
   for (std::size_t i = 0; i < trained.size(); ++i) {
     parameters.push_back({trained[i].name, trained[i].weight, torch::Tensor(), starts[i], trained[i].rate_group});
   }
