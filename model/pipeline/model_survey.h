@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/base/error.h"
+#include "model/weights/diffusers_folder.h"
 #include "model/weights/load_into.h"
 #include "model/weights/tensor_source.h"
 
@@ -37,6 +38,8 @@ struct ModelSurvey {
   std::int64_t resolution = 0;  // px: sample_size of the UNet times the VAE's factor; 0 when a config lacks it
   std::vector<PartSurvey> parts;
   std::vector<Problem> problems;  // all that keeps the folder from being loaded
+
+  bool is_xl() const { return pipeline_class == kStableDiffusionXL; }
 };
 
 // The part of `folder`/`name` whose class is `class_name`. Throws WeightError for a config or file that is refused.

@@ -489,7 +489,7 @@ class TrainConfig:
         num_class_images: int = ...,
         sample_batch_size: int = ...,
         class_num_inference_steps: int = ...,
-        class_guidance_scale: float = ...,
+        class_guidance_scale: float | None = ...,
         prior_loss_weight: float = ...,
         snr_gamma: float | None = ...,
         noise_offset: float = ...,
@@ -603,7 +603,7 @@ class TrainConfig:
     num_class_images: int
     sample_batch_size: int
     class_num_inference_steps: int
-    class_guidance_scale: float
+    class_guidance_scale: float | None
     prior_loss_weight: float
     snr_gamma: float | None
     noise_offset: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import signal
@@ -73,6 +74,27 @@ def test_steps_and_guidance_are_the_ones_asked_for(material: tuple[Path, Path], 
     other = run(["train", "--base", str(base), "--images", str(photos), "--output", str(output), "--device", "cpu",
                  "--with-prior-preservation", "--num-class-images", "4", "--train-batch-size", "2", "--max-train-steps", "3",
                  "--learning-rate", "1e-4", "--class-num-inference-steps", "3", "--resume-from-checkpoint", "latest"])
+    assert other.returncode == 2 and "class_guidance_scale" in other.stderr, other.stderr
+
+
+@pytest.mark.parametrize(("family", "guidance"), [("sd1", 7.5), ("sdxl", 5.0)])
+def test_guidance_is_the_default_of_the_pipeline(family: str, guidance: float, tmp_path: Path) -> None:
+    """diffusers': 7.5, and 5.0 of StableDiffusionXLPipeline; a resumed run that had 7.5 recorded keeps it."""
+    base = write_base(make_pipeline(family, tmp_path / "vocabulary"), tmp_path / "base")
+    material, output = (base, write_photos(tmp_path / "photos", 3, seed=0)), tmp_path / "run"
+    default = inspect.signature(type(make_pipeline(family, tmp_path / "again")).__call__).parameters["guidance_scale"].default
+    assert default == guidance
+    train(material, output, "--class-num-inference-steps", "2")
+    manifest = output / "class_images" / "manifest.json"
+    assert json.loads(manifest.read_text())["sampler"]["guidance_scale"] == guidance
+    options = ("--class-num-inference-steps", "2", "--checkpointing-steps", "1")
+    train(material, output, "--overwrite", "--class-guidance-scale", "7.5", *options)
+    assert len(train(material, output, *options, "--resume-from-checkpoint", "latest")) == 2
+    assert json.loads(manifest.read_text())["sampler"]["guidance_scale"] == 7.5
+    train(material, output, "--overwrite", "--class-guidance-scale", "4", *options)
+    other = run(["train", "--base", str(base), "--images", str(material[1]), "--output", str(output), "--device", "cpu",
+                 "--with-prior-preservation", "--num-class-images", "4", "--train-batch-size", "2", "--max-train-steps", "3",
+                 "--learning-rate", "1e-4", *options, "--resume-from-checkpoint", "latest"])
     assert other.returncode == 2 and "class_guidance_scale" in other.stderr, other.stderr
 
 

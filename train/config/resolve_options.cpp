@@ -5,11 +5,23 @@
 
 namespace sdtune::train {
 
-void resolve_options(TrainConfig& config, std::int64_t base_resolution) {
+namespace {
+
+constexpr double kFormerGuidance = 7.5;  // of class images, whatever the base
+constexpr const char* kFormerGuidanceText = "7.5";
+
+}  // namespace
+
+void resolve_options(TrainConfig& config, const BaseDefaults& base, const std::string& recorded_guidance) {
   const RunFolder folder = run_folder(config);
   if (!config.data.resolution) {
-    config.data.resolution = base_resolution;
+    config.data.resolution = base.resolution;
     config.origins["resolution"] = "the base";
+  }
+  if (!config.data.class_guidance_scale) {
+    const bool is_former = recorded_guidance == kFormerGuidanceText;
+    config.data.class_guidance_scale = is_former ? kFormerGuidance : base.guidance_scale;
+    config.origins["class_guidance_scale"] = is_former ? "the checkpoint" : "the base";
   }
   if (config.data.class_data_dir.empty()) config.data.class_data_dir = folder.class_images().string();
   config.run.output = folder.root.string();

@@ -8,8 +8,16 @@
 
 namespace sdtune::train {
 
-// Fills in resolution (`base_resolution`, px, where it is not given), class_data_dir and output.
-void resolve_options(TrainConfig& config, std::int64_t base_resolution);
+// What a base says of options that are not given.
+struct BaseDefaults {
+  std::int64_t resolution = 512;  // px
+  double guidance_scale = 7.5;    // of its pipeline
+};
+
+// Fills in resolution and class_guidance_scale (the base's where they are not given), class_data_dir and output.
+// `recorded_guidance`: the class_guidance_scale of the checkpoint that the run resumes from, as YAML has it; "" without
+// one. A checkpoint of a version whose default was 7.5 for every base keeps that.
+void resolve_options(TrainConfig& config, const BaseDefaults& base, const std::string& recorded_guidance);
 
 // Sets gradient_accumulation_steps so that `ranks` ranks keep the effective batch of a checkpoint, in images a step.
 // Returns a note for the user, empty where nothing changed. Throws ConfigError where that batch is no multiple

@@ -36,7 +36,7 @@ ClassImageSettings class_image_settings(const ClassImageSet& set, const DataOpti
   sampler["scheduler"] = base.scheduler_class;
   sampler["scheduler_config"] = base.scheduler_config;
   sampler["steps"] = options.class_num_inference_steps;
-  sampler["guidance_scale"] = options.class_guidance_scale;
+  sampler["guidance_scale"] = options.class_guidance_scale.value();
   return {set.prompt, seed, base.hash, *options.resolution, std::move(sampler)};
 }
 

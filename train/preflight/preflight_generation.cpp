@@ -1,6 +1,7 @@
 // The check of what a run generates before its first step.
 #include <algorithm>
 
+#include "model/generate/generate_options.h"
 #include "model/pipeline/text_to_image.h"
 #include "model/schedule/scheduler.h"
 #include "train/config/resolve_options.h"
@@ -13,11 +14,11 @@ namespace sdtune::train {
 namespace {
 
 // The folders that the user's own images do not fill.
-std::vector<std::filesystem::path> folders_to_fill(const TrainConfig& config, std::int64_t resolution) {
+std::vector<std::filesystem::path> folders_to_fill(const TrainConfig& config, const model::ModelBundle& base) {
   std::vector<std::filesystem::path> folders;
   if (!config.data.with_prior_preservation) return folders;
   TrainConfig resolved = config;
-  resolve_options(resolved, resolution);
+  resolve_options(resolved, {base.resolution(), model::default_guidance_scale(base.is_xl())}, "");
   std::vector<Problem> reported_by_the_images;
   for (const ClassImageSet& set : class_image_sets(concepts_of(resolved.data, reported_by_the_images))) {
     try {
@@ -44,7 +45,7 @@ void check_steps(const model::ModelBundle& base, const std::string& option, std:
 }  // namespace
 
 void check_generation(const TrainConfig& config, const model::ModelBundle& base, std::vector<Problem>& problems) {
-  const std::vector<std::filesystem::path> folders = folders_to_fill(config, base.resolution());
+  const std::vector<std::filesystem::path> folders = folders_to_fill(config, base);
   for (const std::filesystem::path& folder : folders) {
     const bool is_named = std::filesystem::is_regular_file(folder);  // by the check of the options
     if (!is_named && !check_writable("class_data_dir", folder, problems)) break;

@@ -7,6 +7,7 @@
 #include "model/core/device.h"
 #include "model/files/hub_cache.h"
 #include "model/files/json_file.h"
+#include "model/generate/generate_options.h"
 #include "model/pipeline/image_shape.h"
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/config/concept_options.h"
@@ -27,13 +28,15 @@ namespace fs = std::filesystem;
 namespace {
 
 // The options as build_run resolves them, before any model is loaded.
-TrainConfig resolved(const TrainConfig& config, const fs::path& base, const std::vector<Photo>& photos,
+TrainConfig resolved(const TrainConfig& config, const fs::path& base, bool is_xl, const std::vector<Photo>& photos,
                      const ResumePoint& resume) {
   const std::int64_t effective_batch = resume.state.effective_batch;
   TrainConfig run = config;
-  run.precision.mixed_precision = resolve_mixed_precision(
-      config.precision.mixed_precision, model::find_device(config.run.device, "device"), recorded_precision(resume));
-  resolve_options(run, model::read_image_shape(base).resolution);
+  run.precision.mixed_precision =
+      resolve_mixed_precision(config.precision.mixed_precision, model::find_device(config.run.device, "device"),
+                              recorded_value(resume, "mixed_precision"));
+  const BaseDefaults defaults = {model::read_image_shape(base).resolution, model::default_guidance_scale(is_xl)};
+  resolve_options(run, defaults, recorded_value(resume, "class_guidance_scale"));
   keep_effective_batch(run, read_rank_env().world_size, effective_batch);
   std::int64_t epoch_size = 0;
   for (const Photo& photo : photos) epoch_size += photo.repeats;
@@ -70,7 +73,7 @@ std::vector<Problem> changes_since(const ResumePoint& resume, const TrainConfig&
                                    const model::ModelSurvey& survey, std::vector<Photo> photos,
                                    std::string& base_hash) {
   const fs::path base = find_model_folder(config.run.base);
-  const TrainConfig run = resolved(config, base, photos, resume);
+  const TrainConfig run = resolved(config, base, survey.is_xl(), photos, resume);
   drop_unused_faces(photos, run.data);
   ResumeFingerprint now;
   now.base_hash = base_hash = hash_of_base(base);

@@ -18,9 +18,9 @@ struct ResumePoint {
   std::string base_hash;             // of the base's files, where the comparison needed it
 };
 
-// The checkpoint's mixed_precision; "" for a fresh start.
-inline std::string recorded_precision(const ResumePoint& resume) {
-  const auto found = resume.state.fingerprint.settings.find("mixed_precision");
+// The checkpoint's value of an option, "" for a fresh start and where it has none.
+inline std::string recorded_value(const ResumePoint& resume, const std::string& option) {
+  const auto found = resume.state.fingerprint.settings.find(option);
   if (resume.checkpoint.empty() || found == resume.state.fingerprint.settings.end()) return "";
   std::string name = found->second;  // as YAML has it: "no" would be a bool without its quotes
   std::erase(name, '"');

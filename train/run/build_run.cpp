@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/core/device.h"
+#include "model/generate/generate_options.h"
 #include "model/pipeline/init_image_latents.h"
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/config/preset.h"
@@ -166,7 +167,7 @@ void resume_from(Run& run, const ResumePoint& resume) {
 // What the device decides where no option does.
 TrainConfig resolve_for_device(TrainConfig config, torch::Device device, const ResumePoint& resume) {
   std::string& precision = config.precision.mixed_precision;
-  const std::string recorded = recorded_precision(resume);
+  const std::string recorded = recorded_value(resume, "mixed_precision");
   if (precision == "auto") config.origins["mixed_precision"] = recorded.empty() ? "the device" : "the checkpoint";
   precision = resolve_mixed_precision(precision, device, recorded);
   if (config.run.micro_batch.empty() && device.is_cuda() && config.run.train_batch_size > 1) {
@@ -203,7 +204,8 @@ std::unique_ptr<Run> load_run(const TrainConfig& config, std::unique_ptr<Process
 
 // Everything that does not need to know what is trained.
 void prepare_run(Run& run, const Preflight& preflight, const std::vector<Observer*>& observers, const StopFlag& stop) {
-  resolve_options(run.config, run.bundle.resolution());
+  resolve_options(run.config, {run.bundle.resolution(), model::default_guidance_scale(run.bundle.is_xl())},
+                  recorded_value(preflight.resume, "class_guidance_scale"));
   freeze_all_but(run.bundle, {});
   std::vector<std::string> notes = prepare_data({run.config, run.folder, run.bundle, *run.group, run.device,
                                                  run.fingerprint.base_hash, preflight, observers, stop},
