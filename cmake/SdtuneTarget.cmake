@@ -57,6 +57,8 @@ function(sdtune_test name)
   add_executable(${name} ${ARG_SOURCES})
   sdtune_setup_target(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE GTest::gmock GTest::gtest_main)
+  # What a test computes is little; optimized less, it compiles in four fifths of the time.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   # A program a test, not a case a test: loading LibTorch anew for each of hundreds of cases would take minutes.
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 900)

@@ -65,7 +65,8 @@ make_venv() {
     stamp=$(sha256sum <"$file")
     [ "$(cat "$stamp_file" 2>/dev/null)" != "$stamp" ] || continue
     say "installing Python packages of $file"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/build.txt -r "$file"
+    # Not compiled to bytecode: sdtune imports nothing of torch, and who imports a file compiles it then.
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements/build.txt -r "$file"
     printf '%s' "$stamp" >"$stamp_file"
   done
 }

@@ -12,7 +12,7 @@ namespace sdtune::python {
 
 namespace {
 
-std::optional<torch::Dtype> dtype_of(const py::dtype& dtype) {
+std::optional<torch::Dtype> torch_dtype(const py::dtype& dtype) {
   const char kind = dtype.kind();
   const py::ssize_t size = dtype.itemsize();
   if (dtype.byteorder() == '>') return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<torch::Dtype> dtype_of(const py::dtype& dtype) {
 }
 
 std::optional<torch::Tensor> from_numpy(const py::array& given) {
-  const std::optional<torch::Dtype> dtype = dtype_of(given.dtype());
+  const std::optional<torch::Dtype> dtype = torch_dtype(given.dtype());
   if (!dtype) return std::nullopt;
   const py::array array = py::array::ensure(given, py::array::c_style);
   const std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());

@@ -26,7 +26,7 @@ namespace {
 
 using model::ModelBundle;
 
-py::object load(const std::filesystem::path& name, const py::object& dtype, const std::string& device) {
+py::object load_pipeline(const std::filesystem::path& name, const py::object& dtype, const std::string& device) {
   const torch::Dtype wanted = dtype_of(dtype);
   if (const std::string warning = model::device_warning(device); !warning.empty()) {
     if (PyErr_WarnEx(PyExc_RuntimeWarning, warning.c_str(), 1) != 0) throw py::error_already_set();
@@ -132,8 +132,8 @@ void add_components(PipelineClass& pipeline) {
 void add_base(py::module_& module) {
   PipelineClass pipeline(module, "StableDiffusionPipeline", "Text to image with Stable Diffusion 1.x and 2.x.");
   pipeline
-      .def_static("from_pretrained", &load, py::arg("name"), py::arg("dtype") = "float32", py::arg("device") = "auto",
-                  kFromPretrained)
+      .def_static("from_pretrained", &load_pipeline, py::arg("name"), py::arg("dtype") = "float32",
+                  py::arg("device") = "auto", kFromPretrained)
       .def("__call__", &Pipeline::generate, py::arg("prompt"), kCall)
       .def_static("options", &call_options,
                   "Every keyword of a call as a dict: name, type, optional, default, allowed, unit, group, help.")

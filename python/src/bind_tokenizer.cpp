@@ -38,7 +38,7 @@ torch::Tensor framed_ids(const ClipTokenizer& tokenizer, const Text& text) {
   return ids;
 }
 
-void save(const ClipTokenizer& tokenizer, const std::filesystem::path& folder) {
+void save_tokenizer(const ClipTokenizer& tokenizer, const std::filesystem::path& folder) {
   tokenizer.save(real_file_system(), folder);
 }
 
@@ -62,7 +62,7 @@ void register_tokenizer(py::module_& module) {
       .def(
           "truncated", [](const ClipTokenizer& self, const std::string& text) { return self(text).truncated; },
           py::arg("text"), Unlocked(), "How many ids of the text do not fit into model_max_length.")
-      .def("save_pretrained", &save, py::arg("folder"), Unlocked(),
+      .def("save_pretrained", &save_tokenizer, py::arg("folder"), Unlocked(),
            "Writes vocab.json, merges.txt, tokenizer_config.json and special_tokens_map.json. Raises StorageError.")
       .def_property_readonly("vocab_size", &ClipTokenizer::vocab_size, "All ids are below this.")
       .def_property_readonly("model_max_length", &ClipTokenizer::model_max_length, "Ids in a framed text, 77 for CLIP.")

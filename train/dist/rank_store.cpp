@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLinger{5000};
+constexpr milliseconds kStoreLinger{5000};
 constexpr milliseconds kPoll{100};
 constexpr std::size_t kMostLines = 3;  // of a configuration that differs
 
@@ -111,7 +111,7 @@ std::vector<std::string> compare_configurations(c10d::Store& store, const RankEn
     configurations.push_back(text_of(store.get(key("config", rank))));
   }
   store.add("compared", 1);
-  const auto deadline = std::chrono::steady_clock::now() + kLinger;
+  const auto deadline = std::chrono::steady_clock::now() + kStoreLinger;
   while (env.rank == 0 && !env.agent_store && store.add("compared", 0) < env.world_size &&
          std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(kPoll);
@@ -139,7 +139,7 @@ RankStore meet_ranks(const RankEnv& env, milliseconds start_timeout, const std::
         wait_for_ranks(*met->store, joined, start_timeout);
         met->hosts = compare_configurations(*met->store, joined);
       },
-      give_up_after(2 * start_timeout + kLinger, "rank 0", "opened the store and does not answer any more"));
+      give_up_after(2 * start_timeout + kStoreLinger, "rank 0", "opened the store and does not answer any more"));
   return *met;
 }
 

@@ -13,7 +13,7 @@ namespace sdtune::train::classifier {
 namespace {
 
 constexpr double kImpostors = 0.01;
-constexpr std::int64_t kBatch = 128;  // images rendered and read at once
+constexpr std::int64_t kRenderedAtOnce = 128;  // images rendered and read at once
 
 struct Reads {
   Labels labels;
@@ -25,8 +25,8 @@ struct Reads {
 Reads read_all(PortraitClassifier& classifier, const std::vector<portrait::Portrait>& portraits,
                const MeasurementOptions& options) {
   std::vector<torch::Tensor> classes, numbers, embeddings;
-  for (std::size_t first = 0; first < portraits.size(); first += kBatch) {
-    const std::size_t last = std::min(portraits.size(), first + kBatch);
+  for (std::size_t first = 0; first < portraits.size(); first += kRenderedAtOnce) {
+    const std::size_t last = std::min(portraits.size(), first + kRenderedAtOnce);
     const std::vector<portrait::Portrait> some(portraits.begin() + static_cast<std::ptrdiff_t>(first),
                                                portraits.begin() + static_cast<std::ptrdiff_t>(last));
     torch::Tensor images = portrait_images(some, kClassifierSize, options.threads);

@@ -11,7 +11,6 @@
 namespace sdtune::train::pretrain {
 namespace {
 
-constexpr int kEpochShift = 40;     // caption seeds: the image below, the epoch above
 constexpr float kHeadEdge = 0.25f;  // over which the weight of the head fades out, in its radii
 
 // Every place keeps its own minimum, so weighing moves effort, not the optimum: eyes, beards and glasses are a few of
@@ -48,8 +47,7 @@ std::string BaseStage::caption(std::int64_t image, std::uint64_t sample) const {
   const model::DrawKey key{options_.seed, model::Draw::kDropout, 0, sample};
   if (model::draw_uniform(key) < options_.caption_dropout) return {};
   const portrait::Portrait shown = images_.portrait(image);
-  const std::uint64_t seed = static_cast<std::uint64_t>(image) + (order_.epoch(sample) << kEpochShift);
-  return portrait::caption(shown.who, shown.now, seed);
+  return portrait::caption(shown.who, shown.now, order_.caption_seed(image, sample));
 }
 
 torch::Tensor BaseStage::latents(const std::vector<std::int64_t>& indices, const std::vector<model::SampleKey>& keys) {

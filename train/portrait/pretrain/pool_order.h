@@ -16,6 +16,11 @@ class PoolOrder {
   std::vector<std::int64_t> images(std::uint64_t first, std::int64_t batch);
   // Which pass over the pool that sample belongs to.
   std::uint64_t epoch(std::uint64_t sample) const { return sample / static_cast<std::uint64_t>(count_); }
+  // Of the caption of that sample, which shows `image`: the image below bit 40, the epoch above, so that each epoch has
+  // new words.
+  std::uint64_t caption_seed(std::int64_t image, std::uint64_t sample) const {
+    return static_cast<std::uint64_t>(image) + (epoch(sample) << 40);
+  }
 
  private:
   std::int64_t image(std::uint64_t sample);

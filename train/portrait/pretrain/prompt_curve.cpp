@@ -12,7 +12,7 @@
 namespace sdtune::train::pretrain {
 namespace {
 
-constexpr std::int64_t kBatch = 16;
+constexpr std::int64_t kGeneratedAtOnce = 16;
 
 // The marks have no words.
 bool has_words(classifier::Head head) {
@@ -34,10 +34,10 @@ torch::Tensor generate_prompted(model::ModelBundle& bundle, const std::vector<po
   options.guidance_scale = generation.guidance_scale;
   model::ImageGenerator generator(bundle);
   std::vector<torch::Tensor> images;
-  for (std::size_t begin = 0; begin < prompted.size(); begin += kBatch) {
+  for (std::size_t begin = 0; begin < prompted.size(); begin += kGeneratedAtOnce) {
     std::vector<std::string> prompts;
     std::vector<std::uint64_t> seeds;
-    for (std::size_t i = begin; i < std::min(begin + kBatch, prompted.size()); ++i) {
+    for (std::size_t i = begin; i < std::min(begin + kGeneratedAtOnce, prompted.size()); ++i) {
       prompts.push_back(prompted[i].caption);
       seeds.push_back(i);
     }

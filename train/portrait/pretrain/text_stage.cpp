@@ -14,7 +14,6 @@ namespace {
 constexpr std::uint64_t kTextSeed = std::uint64_t{0x74657874}
                                     << 16;  // "text": apart from the random draws of other stages
 constexpr std::uint64_t kHeadWeights = 4;   // stream of initial weights, after the base's parts and the classifier
-constexpr int kEpochShift = 40;             // caption seeds: the image below, the epoch above
 constexpr std::int64_t kPadsRead = 3;       // the UNet attends to the states behind the end as well
 
 // Captions have no words for the marks.
@@ -76,8 +75,8 @@ torch::Tensor TextStage::loss(std::uint64_t step) {
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < indices.size(); ++i) {
     portraits.push_back(pool_.portrait(indices[i]));
-    const std::uint64_t seed = static_cast<std::uint64_t>(indices[i]) + (order_.epoch(first + i) << kEpochShift);
-    texts.push_back(portrait::caption(portraits.back().who, portraits.back().now, seed));
+    texts.push_back(
+        portrait::caption(portraits.back().who, portraits.back().now, order_.caption_seed(indices[i], first + i)));
   }
   const torch::Tensor classes = sayable(classifier::labels_of(portraits).classes).to(bundle_.device());
   return classifier::class_loss(logits(texts), classes);
