@@ -1,17 +1,13 @@
 #include "train/portrait/pretrain/base_stage.h"
 
-#include <algorithm>
-
 #include "model/core/random.h"
 #include "model/schedule/prediction.h"
 #include "train/parameters/trainable_parameters.h"
+#include "train/portrait/pretrain/head_mask.h"
 #include "train/portrait/renderer/caption.h"
-#include "train/portrait/renderer/head_place.h"
 
 namespace sdtune::train::pretrain {
 namespace {
-
-constexpr float kHeadEdge = 0.25f;  // over which the weight of the head fades out, in its radii
 
 // Every place keeps its own minimum, so weighing moves effort, not the optimum: eyes, beards and glasses are a few of
 // the latent's places, and are learnt late from a plain mean.
@@ -59,21 +55,6 @@ torch::Tensor BaseStage::latents(const std::vector<std::int64_t>& indices, const
   return (sample * bundle_.vae->config().scaling_factor).to(bundle_.dtype());
 }
 
-torch::Tensor BaseStage::heads(const std::vector<std::int64_t>& indices, std::int64_t side) const {
-  torch::Tensor weights = torch::empty({static_cast<std::int64_t>(indices.size()), 1, side, side});
-  float* at = weights.data_ptr<float>();
-  const float step = 2.0f / static_cast<float>(side);
-  for (const std::int64_t index : indices) {
-    const portrait::HeadPlace head = portrait::head_place(images_.portrait(index).now);
-    for (std::int64_t i = 0; i < side * side; ++i) {
-      const float x = (static_cast<float>(i % side) + 0.5f) * step - 1.0f;
-      const float y = 1.0f - (static_cast<float>(i / side) + 0.5f) * step;
-      *at++ = std::clamp((1.0f + kHeadEdge - head.distance(x, y)) / kHeadEdge, 0.0f, 1.0f);
-    }
-  }
-  return weights;
-}
-
 torch::Tensor BaseStage::states(const std::vector<std::int64_t>& indices, std::uint64_t first) {
   std::vector<torch::Tensor> rows;
   for (std::size_t i = 0; i < indices.size(); ++i) {
@@ -89,7 +70,9 @@ torch::Tensor BaseStage::loss(std::uint64_t step) {
   for (std::size_t i = 0; i < indices.size(); ++i) batch.keys.push_back({step, first + i});
   batch.latents = latents(indices, batch.keys);
   batch.context = states(indices, first);
-  if (options_.head_weight != 1.0) batch.mask = heads(indices, batch.latents.size(3)).to(bundle_.device());
+  if (options_.head_weight != 1.0) {
+    batch.mask = head_mask(images_, indices, batch.latents.size(3)).to(bundle_.device());
+  }
   const DiffusionDraws draws = loss_.draw(batch.keys, batch.latents.sizes(), bundle_.device());
   return loss_.sample_losses(bundle_.unet, batch, draws).mean();
 }

@@ -32,9 +32,6 @@ class BaseStage final : public Stage {
   // The caption of a sample: other words for the same image in each epoch, and none for some.
   std::string caption(std::int64_t image, std::uint64_t sample) const;
 
-  // How much the places of these images' latents count, [B, 1, h, w]: 1 on the head, 0 away from it.
-  torch::Tensor heads(const std::vector<std::int64_t>& indices, std::int64_t side) const;
-
  private:
   torch::Tensor latents(const std::vector<std::int64_t>& indices, const std::vector<model::SampleKey>& keys);
   torch::Tensor states(const std::vector<std::int64_t>& indices, std::uint64_t first);

@@ -123,7 +123,8 @@ class Pretraining {
   }
 
   StageEnd train_vae() {
-    VaeStage stage(bundle_.vae, pool_, static_cast<std::uint64_t>(options_.seed), options_.vae.batch_size);
+    VaeStage stage(bundle_.vae, pool_,
+                   {.seed = static_cast<std::uint64_t>(options_.seed), .batch_size = options_.vae.batch_size});
     StageLoop loop(stage, plan("vae", options_.vae), observer_.on_progress);
     const StageEnd end = loop.run(limits_);
     loop.settle();

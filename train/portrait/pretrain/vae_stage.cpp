@@ -1,6 +1,15 @@
 #include "train/portrait/pretrain/vae_stage.h"
 
+#include <torch/csrc/autograd/autograd.h>
+
+#include <ATen/core/grad_mode.h>
+
+#include <utility>
+
 #include "model/core/random.h"
+#include "train/portrait/pretrain/head_mask.h"
+#include "train/portrait/pretrain/initial_weights.h"
+#include "train/portrait/pretrain/perceptual_loss.h"
 
 namespace sdtune::train::pretrain {
 namespace {
@@ -8,6 +17,11 @@ namespace {
 constexpr double kSquaredShare = 0.5;
 constexpr double kEdgeShare = 0.5;
 constexpr double kDivergenceShare = 5e-4;
+// Adam's steps do not depend on a loss's scale, but the clipped norm of all gradients does: the discriminator's must
+// not use it up.
+constexpr double kDiscriminatorScale = 0.1;
+constexpr double kSmallestNorm = 1e-12;
+constexpr std::uint64_t kDiscriminatorWeights = 5;  // stream of initial weights, after those of the other stages
 
 torch::Tensor mean_edge(const torch::Tensor& error) {
   const torch::Tensor across = error.slice(3, 1) - error.slice(3, 0, -1);
@@ -15,40 +29,115 @@ torch::Tensor mean_edge(const torch::Tensor& error) {
   return across.abs().mean() + down.abs().mean();
 }
 
-}  // namespace
-
-torch::Tensor vae_loss(const torch::Tensor& images, const torch::Tensor& decoded, const model::Moments& moments) {
-  const torch::Tensor error = (decoded - images).to(torch::kFloat32);
-  const torch::Tensor mean = moments.mean.to(torch::kFloat32), logvar = moments.logvar.to(torch::kFloat32);
-  const torch::Tensor divergence = 0.5 * (mean.square() + logvar.exp() - 1.0 - logvar).mean();
-  return error.abs().mean() + kSquaredShare * error.square().mean() + kEdgeShare * mean_edge(error) +
-         kDivergenceShare * divergence;
+// The gradient of a scalar by `leaf`, float32.
+torch::Tensor gradient_of(const torch::Tensor& loss, const torch::Tensor& leaf) {
+  return torch::autograd::grad({loss}, {leaf}).front().to(torch::kFloat32);
 }
 
-VaeStage::VaeStage(model::AutoencoderKL vae, ImagePool& pool, std::uint64_t seed, std::int64_t batch_size)
+}  // namespace
+
+torch::Tensor reconstruction_loss(const torch::Tensor& images, const torch::Tensor& decoded,
+                                  const torch::Tensor& weights) {
+  torch::Tensor error = (decoded - images).to(torch::kFloat32);
+  if (!weights.defined())
+    return error.abs().mean() + kSquaredShare * error.square().mean() + kEdgeShare * mean_edge(error);
+  const torch::Tensor squared = (error.square() * weights).mean();
+  error = error * weights;
+  return error.abs().mean() + kSquaredShare * squared + kEdgeShare * mean_edge(error);
+}
+
+torch::Tensor divergence_loss(const model::Moments& moments) {
+  const torch::Tensor mean = moments.mean.to(torch::kFloat32), logvar = moments.logvar.to(torch::kFloat32);
+  return kDivergenceShare * (0.5 * (mean.square() + logvar.exp() - 1.0 - logvar).mean());
+}
+
+VaeStage::VaeStage(model::AutoencoderKL vae, ImagePool& pool, const VaeStageOptions& options, FeatureMaps maps)
     : vae_(std::move(vae)),
       pool_(pool),
-      order_(seed, pool.count(), ImagePool::kShard),
-      seed_(seed),
-      batch_size_(batch_size) {}
+      order_(options.seed, pool.count(), ImagePool::kShard),
+      options_(options),
+      maps_(std::move(maps)) {
+  if (options_.adversarial_share == 0) return;
+  discriminator_ = PatchDiscriminator();
+  draw_initial_weights(*discriminator_, options_.seed, kDiscriminatorWeights);
+  const torch::Tensor weight = vae_->parameters().front();
+  discriminator_->to(weight.device());
+  fixed_ = PatchDiscriminator();
+  for (torch::Tensor fixed : fixed_->parameters()) fixed.set_requires_grad(false);
+}
 
 std::vector<NamedParameter> VaeStage::parameters() const {
   std::vector<NamedParameter> list;
   for (const auto& item : vae_->named_parameters()) list.push_back({"vae." + item.key(), item.value()});
+  if (!discriminator_) return list;
+  for (const auto& item : discriminator_->named_parameters()) {
+    list.push_back({"discriminator." + item.key(), item.value()});
+  }
   return list;
 }
 
+torch::Tensor VaeStage::image_loss(const torch::Tensor& images, const torch::Tensor& decoded,
+                                   const torch::Tensor& weights) {
+  torch::Tensor loss = reconstruction_loss(images, decoded, weights);
+  if (options_.perceptual_weight == 0) return loss;
+  std::vector<torch::Tensor> wanted;
+  {
+    const torch::NoGradGuard no_grad;
+    wanted = maps_(images);
+  }
+  return loss + options_.perceptual_weight * perceptual_loss(maps_(decoded), wanted);
+}
+
+// Mean 1 an image, so that the head's weight moves effort and not the loss's scale.
+torch::Tensor VaeStage::pixel_weights(const std::vector<std::int64_t>& indices) const {
+  if (options_.head_weight == 1.0) return {};
+  const torch::Tensor weights = 1.0 + (options_.head_weight - 1.0) * head_mask(pool_, indices, pool_.size());
+  return weights / weights.mean({1, 2, 3}, /*keepdim=*/true);
+}
+
+const PatchDiscriminator& VaeStage::fixed_discriminator() {
+  const std::vector<torch::Tensor> now = discriminator_->parameters();
+  std::vector<torch::Tensor> fixed = fixed_->parameters();
+  for (std::size_t i = 0; i < now.size(); ++i) fixed[i].set_data(now[i].detach());
+  return fixed_;
+}
+
+torch::Tensor VaeStage::adversarial_loss(const torch::Tensor& images, const torch::Tensor& decoded,
+                                         const torch::Tensor& weights) {
+  const torch::Tensor leaf = decoded.detach().set_requires_grad(true);
+  const torch::Tensor own = image_loss(images, leaf, weights);
+  PatchDiscriminator fixed = fixed_discriminator();
+  const torch::Tensor other = generator_loss(fixed(leaf).to(torch::kFloat32));
+  const torch::Tensor own_gradient = gradient_of(own, leaf), other_gradient = gradient_of(other, leaf);
+  const torch::Tensor scale =
+      options_.adversarial_share * own_gradient.norm() / other_gradient.norm().clamp_min(kSmallestNorm);
+  // Its gradient by the decoded image is the sum of the two, its value what they add up to.
+  const torch::Tensor product = (decoded.to(torch::kFloat32) * (own_gradient + scale * other_gradient)).sum();
+  const torch::Tensor value = own.detach() + scale * other.detach();
+  const torch::Tensor learned = discriminator_loss(discriminator_(images.to(leaf.scalar_type())).to(torch::kFloat32),
+                                                   discriminator_(leaf.detach()).to(torch::kFloat32));
+  return product + (value - product.detach()) + kDiscriminatorScale * learned;
+}
+
 torch::Tensor VaeStage::loss(std::uint64_t step) {
-  const std::uint64_t first = step * static_cast<std::uint64_t>(batch_size_);
+  const std::int64_t batch = options_.batch_size;
+  const std::uint64_t first = step * static_cast<std::uint64_t>(batch);
   const torch::Tensor weight = vae_->parameters().front();
-  const torch::Tensor images = pool_.images(order_.images(first, batch_size_)).to(weight.device());
+  const std::vector<std::int64_t> indices = order_.images(first, batch);
+  const torch::Tensor images = pool_.images(indices).to(weight.device());
+  torch::Tensor weights = pixel_weights(indices);
+  if (weights.defined()) weights = weights.to(weight.device());
   const model::Moments moments = vae_->encode(images.to(weight.scalar_type()));
   std::vector<model::SampleKey> keys;
-  for (std::int64_t i = 0; i < batch_size_; ++i) keys.push_back({step, first + static_cast<std::uint64_t>(i)});
-  const torch::Tensor noise =
-      model::draw_normal_batch(seed_, model::Draw::kLatent, keys, moments.mean.sizes().slice(1), weight.device());
+  for (std::int64_t i = 0; i < batch; ++i) keys.push_back({step, first + static_cast<std::uint64_t>(i)});
+  const torch::Tensor noise = model::draw_normal_batch(options_.seed, model::Draw::kLatent, keys,
+                                                       moments.mean.sizes().slice(1), weight.device());
   const torch::Tensor latents = moments.mean + (0.5 * moments.logvar).exp() * noise.to(moments.mean.scalar_type());
-  return vae_loss(images, vae_->decode(latents), moments);
+  const torch::Tensor decoded = vae_->decode(latents);
+  const bool has_opponent = discriminator_ && step >= static_cast<std::uint64_t>(options_.adversarial_start);
+  const torch::Tensor loss =
+      has_opponent ? adversarial_loss(images, decoded, weights) : image_loss(images, decoded, weights);
+  return loss + divergence_loss(moments);
 }
 
 }  // namespace sdtune::train::pretrain

@@ -1,33 +1,66 @@
 // Training the portrait base's autoencoder.
 #pragma once
 
+#include <functional>
+#include <vector>
+
 #include "model/vae/autoencoder_kl.h"
 #include "train/portrait/pretrain/image_pool.h"
+#include "train/portrait/pretrain/patch_discriminator.h"
 #include "train/portrait/pretrain/pool_order.h"
 #include "train/portrait/pretrain/stage.h"
 
 namespace sdtune::train::pretrain {
 
 // What is lost between images and their reconstructions, both [B, 3, H, W] in [-1, 1], scalar: the mean absolute
-// error, half the mean squared error, half the mean absolute error of the differences between neighbouring pixels
-// (edges are what an eye is made of), and a little divergence from a standard normal latent (Kingma & Welling 2014).
-torch::Tensor vae_loss(const torch::Tensor& images, const torch::Tensor& decoded, const model::Moments& moments);
+// error, half the mean squared error and half the mean absolute error of the differences between neighbouring pixels
+// (edges are what an eye is made of). `weights`: [B, 1, H, W], of each pixel; undefined: 1.
+torch::Tensor reconstruction_loss(const torch::Tensor& images, const torch::Tensor& decoded,
+                                  const torch::Tensor& weights = torch::Tensor());
 
+// The divergence of the latents' distribution from a standard normal one, mean of their places, times 0.0005 (Kingma
+// and Welling 2014).
+torch::Tensor divergence_loss(const model::Moments& moments);
+
+// The maps of a classifier that perceptual_loss compares, of images [B, 3, H, W].
+using FeatureMaps = std::function<std::vector<torch::Tensor>(const torch::Tensor& images)>;
+
+struct VaeStageOptions {
+  std::uint64_t seed = 0;
+  std::int64_t batch_size = 32;
+  double head_weight = 1.0;            // of the error on the head, against 1 elsewhere
+  double perceptual_weight = 0;        // of perceptual_loss; above 0 with `maps` alone
+  double adversarial_share = 0;        // 0: no discriminator; see adversarial_start
+  std::int64_t adversarial_start = 0;  // step from which on the discriminator is trained and counts
+};
+
+// With a discriminator (VQGAN: Esser et al., "Taming transformers", CVPR 2021) the gradient of its term by the decoded
+// image is brought to `adversarial_share` of the norm of that of the other terms, so that neither takes over.
 class VaeStage final : public Stage {
  public:
-  VaeStage(model::AutoencoderKL vae, ImagePool& pool, std::uint64_t seed, std::int64_t batch_size);
+  VaeStage(model::AutoencoderKL vae, ImagePool& pool, const VaeStageOptions& options, FeatureMaps maps = nullptr);
 
   std::string name() const override { return "vae"; }
   std::vector<NamedParameter> parameters() const override;
-  std::int64_t batch_size() const override { return batch_size_; }
+  std::int64_t batch_size() const override { return options_.batch_size; }
   torch::Tensor loss(std::uint64_t step) override;
 
+  // Of the decoded image: all but the divergence and the adversarial term.
+  torch::Tensor image_loss(const torch::Tensor& images, const torch::Tensor& decoded, const torch::Tensor& weights);
+
  private:
+  torch::Tensor pixel_weights(const std::vector<std::int64_t>& indices) const;
+  torch::Tensor adversarial_loss(const torch::Tensor& images, const torch::Tensor& decoded,
+                                 const torch::Tensor& weights);
+  const PatchDiscriminator& fixed_discriminator();
+
   model::AutoencoderKL vae_;
   ImagePool& pool_;
   PoolOrder order_;
-  std::uint64_t seed_;
-  std::int64_t batch_size_;
+  VaeStageOptions options_;
+  FeatureMaps maps_;
+  PatchDiscriminator discriminator_ = nullptr;
+  PatchDiscriminator fixed_ = nullptr;  // the same weights, without gradients: for the autoencoder's own term
 };
 
 }  // namespace sdtune::train::pretrain

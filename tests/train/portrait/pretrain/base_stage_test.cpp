@@ -5,7 +5,6 @@
 #include "model/tokenizer/byte_pair_learner.h"
 #include "tests/support/scratch_folder.h"
 #include "train/portrait/pretrain/base_design.h"
-#include "train/portrait/renderer/head_place.h"
 
 namespace sdtune::train::pretrain {
 namespace {
@@ -34,24 +33,6 @@ struct Nano {
     return BaseStage(base, images, latents, options).loss(3).item<double>();
   }
 };
-
-TEST(BaseStage, WeighsTheHeadWhereTheImageShowsIt) {
-  Nano nano;
-  const BaseStage stage(nano.base, nano.images, nano.latents, {});
-  const std::vector<std::int64_t> indices = {0, 5, 11};
-  const torch::Tensor weights = stage.heads(indices, 16);
-  ASSERT_EQ(weights.sizes().vec(), (std::vector<std::int64_t>{3, 1, 16, 16}));
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    const portrait::HeadPlace head = portrait::head_place(nano.images.portrait(indices[i]).now);
-    const torch::Tensor one = weights[static_cast<std::int64_t>(i)][0];
-    const auto column = static_cast<std::int64_t>((head.x + 1) * 8), row = static_cast<std::int64_t>((1 - head.y) * 8);
-    EXPECT_EQ(one[row][column].item<float>(), 1.0f);
-    EXPECT_EQ(one[15][0].item<float>(), 0.0f);  // the lower left corner
-    const double share = one.mean().item<double>();
-    EXPECT_GT(share, 0.2);
-    EXPECT_LT(share, 0.6);
-  }
-}
 
 TEST(BaseStage, OnlyTheWeighingChangesTheLoss) {
   Nano nano;
