@@ -6,7 +6,7 @@
 #include "model/schedule/prediction.h"
 #include "train/parameters/trainable_parameters.h"
 #include "train/portrait/renderer/caption.h"
-#include "train/portrait/renderer/head_place.h"
+#include "train/portrait/scene/head_place.h"
 
 namespace sdtune::train::pretrain {
 namespace {

@@ -5,7 +5,7 @@
 #include "model/tokenizer/byte_pair_learner.h"
 #include "tests/support/scratch_folder.h"
 #include "train/portrait/pretrain/base_design.h"
-#include "train/portrait/renderer/head_place.h"
+#include "train/portrait/scene/head_place.h"
 
 namespace sdtune::train::pretrain {
 namespace {
