@@ -14,14 +14,13 @@ inline constexpr float kBunRadius = 0.30f;
 // and down in front of the ears; short styles end at the nape.
 template <Number F>
 F inside_hair(const FaceMeasures& face, HairStyle style, Vec3Of<F> q) {
-  const bool hanging = style == HairStyle::kLong || style == HairStyle::kBob;
+  const bool parted = style == HairStyle::kLong || style == HairStyle::kBob;
   const F x = magnitude(q.x) / face.width;
-  // Hanging hair is parted: it starts higher in the middle and falls to both sides.
-  const F over =
-      hanging ? q.y - (face.hairline + 0.09f - 0.95f * x * x) : q.y - (face.hairline + 0.02f - 0.35f * x * x);
-  const F behind = q.z - (hanging ? 0.22f : 0.13f) - 0.40f * q.y;
+  // Long hair is parted: it starts higher in the middle and falls to both sides.
+  const F over = parted ? q.y - (face.hairline + 0.09f - 0.95f * x * x) : q.y - (face.hairline + 0.02f - 0.35f * x * x);
+  const F behind = q.z - (parted ? 0.22f : 0.13f) - 0.40f * q.y;
   const F scalp = smooth_max(over, -behind, 0.10f);
-  if (hanging) return scalp;
+  if (parted) return scalp;
   const F lower = q.y + 0.42f - 0.9f * most(q.z + 0.25f, F(0.0f));
   return smooth_min(scalp, lower, 0.06f);
 }

@@ -31,7 +31,7 @@ Strand hair_strand(const Identity& who, Vec3 q, Vec3 normal) {
   switch (who.hair_style) {
     case HairStyle::kLong:
     case HairStyle::kBob: {
-      // From a parting beside the middle; below the temples they hang.
+      // From a parting beside the middle; below the temples they fall.
       const float parting = who.hair_style == HairStyle::kLong ? 0.0f : 0.20f;
       Strand strand = from_pole(q, {parting, 1.06f, 0.12f}, normal, smoothstep(0.7f, 0.1f, q.y));
       // What of a curtain faces the viewer lies one behind the other as seen from the pole.

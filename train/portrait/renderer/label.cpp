@@ -33,7 +33,7 @@ Json identity_json(const Identity& who, Detail detail) {
                 {"mole", who.mole},
                 {"scar", who.scar},
                 {"freckles", who.freckles}};
-  if (detail == Detail::k128) {  // the other has no picture of them
+  if (detail == Detail::k128) {  // the other does not show them
     identity["age"] = who.age;
     identity["stubble"] = who.stubble;
   }

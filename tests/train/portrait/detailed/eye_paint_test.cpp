@@ -7,7 +7,7 @@
 namespace sdtune::train::portrait {
 namespace {
 
-// On the front of an eyeball, `along` half widths from the point that looks at the camera.
+// On the front of an eyeball, `along` half widths from the point nearest to the camera.
 Place2 on_eye(const Identity& who, const Context& now, float side, float along) {
   const Figure figure(who, now);
   const FaceMeasures& face = figure.face();

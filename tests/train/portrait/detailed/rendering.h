@@ -12,7 +12,7 @@ namespace sdtune::train::portrait {
 
 inline constexpr std::int64_t kTestSize = 128;
 
-// Nobody special: bald, no beard, no marks, light skin.
+// The plainest face: bald, no beard, no marks, light skin.
 inline Identity plain_person() {
   Identity who;
   who.hair_style = HairStyle::kBald;
