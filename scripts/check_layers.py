@@ -53,11 +53,13 @@ TRAIN["train/run"] = [*TRAIN["train/prepare"], "train/prepare"]
 TRAIN["train/plan"] = [*TRAIN["train/run"], "train/run"]
 # The bundled base's factory: training reaches it only through train/identity/portrait_reader_source.h.
 PORTRAIT = {
-    "train/portrait/renderer": LOW,
-    "train/portrait/classifier": [*WHOLE_MODEL, "train/identity", "train/portrait/renderer"],
+    "train/portrait/scene": LOW,
+    "train/portrait/detailed": [*LOW, "train/portrait/scene"],
+    "train/portrait/renderer": [*LOW, "train/portrait/scene", "train/portrait/detailed"],
+    "train/portrait/classifier": [*WHOLE_MODEL, "train/identity", "train/portrait/scene", "train/portrait/renderer"],
     "train/portrait/evaluate": [*WHOLE_MODEL, "train/config", "train/data", "train/identity",
-                                "train/portrait/renderer", "train/portrait/classifier"],
-    "train/portrait/pretrain": [*TRAIN["train/run"], "train/run", "train/portrait/renderer",
+                                "train/portrait/scene", "train/portrait/renderer", "train/portrait/classifier"],
+    "train/portrait/pretrain": [*TRAIN["train/run"], "train/run", "train/portrait/scene", "train/portrait/renderer",
                                 "train/portrait/classifier"],
 }
 WHOLE_TRAIN = [*TRAIN, *PORTRAIT]
@@ -74,7 +76,7 @@ ALLOWED = {**MODEL, **TRAIN, **PORTRAIT, **APP, **PYTHON}
 # Folders in which only these headers of another one may be included.
 ONLY = {(folder, "train/config"): re.compile(r"_options\.h$") for folder in COMPONENTS}
 NO_TORCH = {"model/base", "model/files", "model/options", "model/tokenizer", "model/image", "train/config",
-            "train/portrait/renderer", "app/faces"}
+            "train/portrait/scene", "train/portrait/detailed", "train/portrait/renderer", "app/faces"}
 
 MAX_ROOM = 30  # a header and its source count as one
 CPP = {".h", ".cpp", ".cu", ".cuh"}

@@ -58,7 +58,7 @@ EXCEPTIONS = [
            "random numbers"),
     _allow(r"^(?:model/(?:base/philox|clip|core|nn/initial_values|schedule|weights/load_module)|train/(?:data/(?:image_order|latent_cache)|"
            r"objective|parameters|run/held_out_loss|portrait/(?:classifier/augmentation|pretrain/(?:base_design|initial_weights)|"
-           r"renderer/(?:caption|person|portrait_batch)))|python/src/bind_(?:random|schedulers)|tests/)", r"draw(?:s|n|ing)?",
+           r"renderer/(?:caption|portrait_batch)|scene/person))|python/src/bind_(?:random|schedulers)|tests/)", r"draw(?:s|n|ing)?",
            "comments of sources and tests that draw random numbers"),
     _allow(r"", r"digest `exam`|identity\.jsonl: exam,", "a key of files that is kept for compatibility"),
     _allow(r"^(?:tests|scripts)/", r"JUDGE|[\w.\"`]*judge\w*\.(?:json|safetensors)|`judge`|`--stage judge`|portrait-judge", "names of files, of a variable of the shell and of a stage"),

@@ -102,7 +102,8 @@ class RenderCommand : public Command {
     for (std::int64_t i = first; i < first + count; ++i) {
       const portrait::ImageSeeds seeds = portrait::image_seeds(
           plan_.set, static_cast<std::uint64_t>(plan_.person_of(i)), static_cast<std::uint64_t>(plan_.view_of(i)));
-      portraits.push_back(options_.subject ? portrait::draw_photo(seeds) : portrait::draw_portrait(seeds));
+      portraits.push_back(options_.subject ? portrait::draw_photo(seeds, plan_.detail)
+                                           : portrait::draw_portrait(seeds, plan_.detail));
     }
     const std::vector<std::uint8_t> bytes = portrait::render_batch(portraits, options_.size, threads);
     const auto image_bytes = static_cast<std::ptrdiff_t>(3 * options_.size * options_.size);

@@ -8,6 +8,7 @@
 #include "model/options/field.h"
 #include "model/options/settings.h"
 #include "train/portrait/renderer/portrait_set.h"
+#include "train/portrait/scene/person.h"
 
 namespace sdtune::app {
 
@@ -21,6 +22,7 @@ struct RenderOptions {
   std::int64_t views = 1;               // images of each person
   std::int64_t first_view = 0;
   std::int64_t size = 64;  // px
+  std::string detail = "auto";
   bool captions = true;
   std::string contact_sheet;            // a PNG file; empty: none
   std::optional<std::int64_t> threads;  // unset: one a core
@@ -33,6 +35,7 @@ struct RenderOptions {
 // on.
 struct RenderPlan {
   train::portrait::PortraitSet set = train::portrait::PortraitSet::kTraining;
+  train::portrait::Detail detail = train::portrait::Detail::k64;
   std::int64_t first_person = 0, people = 0;
   std::int64_t first_view = 0, views = 0;
 

@@ -77,6 +77,24 @@ def test_a_seed_is_an_image(tmp_path: Path) -> None:
     assert contents(tmp_path / "other")["training-000005-000.png"] not in first.values()
 
 
+def test_detail_follows_the_size_unless_it_is_given(tmp_path: Path) -> None:
+    """From 128 px on people are the finer ones; either can be asked for at any size, and its labels say which it is."""
+    folders = {}
+    for name, words in {"small": ["--size", "64"], "large": ["--size", "128"], "fine": ["--size", "64", "--detail", "128"],
+                        "coarse": ["--size", "128", "--detail", "64"]}.items():
+        folders[name] = tmp_path / name
+        render(folders[name], "--count", "3", *words)
+    assert [{label["detail"] for label in labels_of(folders[name])} for name in ("small", "large", "fine", "coarse")] == [
+        {"64"}, {"128"}, {"128"}, {"64"}]
+    for coarse, fine in (("small", "fine"), ("coarse", "large")):
+        for one, other in zip(labels_of(folders[coarse]), labels_of(folders[fine]), strict=True):
+            assert one["caption"] == other["caption"] and one["person_seed"] == other["person_seed"]
+            assert other["identity"] == one["identity"] | {key: other["identity"][key] for key in ("age", "stubble")}
+            assert abs(other["context"]["yaw_turns"]) <= 35 / 360
+            pixels = [np.asarray(Image.open(folders[name] / one["file"]), dtype=float) for name in (coarse, fine)]
+            assert pixels[0].shape == pixels[1].shape and abs(pixels[0] - pixels[1]).mean() > 3
+
+
 def test_sets_have_no_person_and_no_image_in_common(tmp_path: Path) -> None:
     people: list[int] = []
     images: list[int] = []
@@ -140,6 +158,7 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
     (["--set", "reserved", "--seed", "40", "--count", "11"], "--count: is beyond the last person of the set"),
     (["--views", "65536", "--first-view", "1"], "--views: is beyond the last image of a person"),
     (["--set", "test"], "--set: "),
+    (["--detail", "256"], "--detail: "),
     (["--contact-sheet", "sheet.jpg"], "--contact-sheet: does not end with .png"),
     (["--contact-sheet", "s.png", "--size", "1024", "--count", "200"], "--contact-sheet: would have more than 100"),
     (["here"], "here: unexpected word"),

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "train/portrait/renderer/head_place.h"
+#include "train/portrait/scene/head_place.h"
 
 namespace sdtune::train::pretrain {
 namespace {

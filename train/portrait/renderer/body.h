@@ -1,27 +1,10 @@
 // The portrayed body as a signed distance field: head, hair, beard, hat, glasses, neck and clothes.
 #pragma once
 
-#include "train/portrait/renderer/person.h"
+#include "train/portrait/scene/person.h"
+#include "train/portrait/scene/samples.h"
 
 namespace sdtune::train::portrait {
-
-// What a surface point belongs to.
-enum class Part { kSkin, kHair, kBeard, kHat, kFrame, kLens, kClothes, kEarring };
-
-// An ellipsoid with its reciprocals, since one is evaluated millions of times an image.
-struct Ellipsoid {
-  Vec3 center;
-  Vec3 inverse_radii;
-
-  static Ellipsoid of(Vec3 center, Vec3 radii) { return {center, {1.0f / radii.x, 1.0f / radii.y, 1.0f / radii.z}}; }
-  template <Number F>
-  F distance(Vec3Of<F> p) const {
-    const Vec3Of<F> q = (p - center) * inverse_radii;
-    const F k0 = length(q);
-    const F k1 = length(q * inverse_radii);
-    return k0 * (k0 - 1.0f) / most(k1, F(1e-6f));
-  }
-};
 
 // The torso is modelled this much lower than in life: a short neck leaves more pixels to the face.
 inline constexpr float kShoulderLift = 0.20f;

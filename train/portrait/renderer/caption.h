@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "train/portrait/renderer/person.h"
+#include "train/portrait/scene/person.h"
 
 namespace sdtune::train::portrait {
 

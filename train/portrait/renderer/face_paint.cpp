@@ -1,5 +1,7 @@
 #include "train/portrait/renderer/face_paint.h"
 
+#include "train/portrait/scene/palette.h"
+
 namespace sdtune::train::portrait {
 namespace {
 
@@ -15,19 +17,6 @@ float ellipse(float x, float y, float rx, float ry) {
 // 1 on a line of the given half width.
 float line(float distance, float half_width) {
   return 1.0f - smoothstep(half_width - kEdge, half_width + kEdge, distance);
-}
-
-Vec3 skin_tone(const Identity& who) {
-  const Vec3 light{0.80f, 0.52f, 0.39f}, middle{0.42f, 0.20f, 0.11f}, dark{0.085f, 0.038f, 0.022f};
-  const float t = who.skin_tone;
-  const Vec3 tone = t < 0.5f ? mix(light, middle, 2 * t) : mix(middle, dark, 2 * t - 1);
-  return {tone.x, tone.y * (1 - 0.06f * who.skin_warmth), tone.z * (1 - 0.12f * who.skin_warmth)};
-}
-
-Vec3 iris_color(float hue) {
-  const Vec3 brown{0.13f, 0.05f, 0.015f}, green{0.05f, 0.30f, 0.10f}, blue{0.05f, 0.22f, 0.62f},
-      grey{0.25f, 0.30f, 0.34f};
-  return hue < 0.4f ? brown : (hue < 0.6f ? green : (hue < 0.85f ? blue : grey));
 }
 
 void paint_eyes(const Body& body, Vec3 q, Vec3& color) {
@@ -119,19 +108,8 @@ void paint_marks(const Body& body, Vec3 q, Vec3& color) {
 
 }  // namespace
 
-Vec3 rgb_of_hue(float hue) {
-  const float red = 0.5f + 0.5f * cosine_of_turns(hue);
-  const float green = 0.5f + 0.5f * cosine_of_turns(hue - 1.0f / 3);
-  const float blue = 0.5f + 0.5f * cosine_of_turns(hue - 2.0f / 3);
-  return {0.9f * red * red, 0.9f * green * green, 0.9f * blue * blue};
-}
-
-Vec3 plain_skin(const Identity& who) {
-  return skin_tone(who);
-}
-
 Vec3 painted_skin(const Body& body, Vec3 q) {
-  Vec3 color = skin_tone(body.who());
+  Vec3 color = plain_skin(body.who());
   if (q.z < 0.05f) return color;
   const float blush = ellipse(std::abs(q.x) - 0.42f, q.y + 0.20f, 0.22f, 0.16f);
   color = mix(color, color * Vec3{1.1f, 0.72f, 0.70f}, 0.5f * blush);

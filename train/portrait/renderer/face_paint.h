@@ -7,9 +7,5 @@ namespace sdtune::train::portrait {
 
 // The skin's colour at q, a point of the head's surface in head coordinates; linear light.
 Vec3 painted_skin(const Body& body, Vec3 q);
-// The same without a face: the neck.
-Vec3 plain_skin(const Identity& who);
-// A saturated colour of the wheel, hue in [0, 1].
-Vec3 rgb_of_hue(float hue);
 
 }  // namespace sdtune::train::portrait

@@ -5,34 +5,39 @@
 namespace sdtune::train::portrait {
 namespace {
 
-Json identity_json(const Identity& who) {
-  return Json{{"skin_tone", who.skin_tone},
-              {"skin_warmth", who.skin_warmth},
-              {"hair_style", name_of(kHairStyleNames, who.hair_style)},
-              {"hair_color", name_of(kHairColorNames, who.hair_color)},
-              {"hair_shade", who.hair_shade},
-              {"facial_hair", name_of(kFacialHairNames, who.facial_hair)},
-              {"face_width", who.face_width},
-              {"jaw_width", who.jaw_width},
-              {"chin_width", who.chin_width},
-              {"face_length", who.face_length},
-              {"eye_size", who.eye_size},
-              {"eye_distance", who.eye_distance},
-              {"eye_hue", who.eye_hue},
-              {"nose_length", who.nose_length},
-              {"nose_width", who.nose_width},
-              {"lip_size", who.lip_size},
-              {"brow_thickness", who.brow_thickness},
-              {"brow_slope", who.brow_slope},
-              {"ear_size", who.ear_size},
-              {"hairline", who.hairline},
-              {"streak", who.streak},
-              {"streak_hue", who.streak_hue},
-              {"birthmark", who.birthmark},
-              {"earrings", who.earrings},
-              {"mole", who.mole},
-              {"scar", who.scar},
-              {"freckles", who.freckles}};
+Json identity_json(const Identity& who, Detail detail) {
+  Json identity{{"skin_tone", who.skin_tone},
+                {"skin_warmth", who.skin_warmth},
+                {"hair_style", name_of(kHairStyleNames, who.hair_style)},
+                {"hair_color", name_of(kHairColorNames, who.hair_color)},
+                {"hair_shade", who.hair_shade},
+                {"facial_hair", name_of(kFacialHairNames, who.facial_hair)},
+                {"face_width", who.face_width},
+                {"jaw_width", who.jaw_width},
+                {"chin_width", who.chin_width},
+                {"face_length", who.face_length},
+                {"eye_size", who.eye_size},
+                {"eye_distance", who.eye_distance},
+                {"eye_hue", who.eye_hue},
+                {"nose_length", who.nose_length},
+                {"nose_width", who.nose_width},
+                {"lip_size", who.lip_size},
+                {"brow_thickness", who.brow_thickness},
+                {"brow_slope", who.brow_slope},
+                {"ear_size", who.ear_size},
+                {"hairline", who.hairline},
+                {"streak", who.streak},
+                {"streak_hue", who.streak_hue},
+                {"birthmark", who.birthmark},
+                {"earrings", who.earrings},
+                {"mole", who.mole},
+                {"scar", who.scar},
+                {"freckles", who.freckles}};
+  if (detail == Detail::k128) {  // the other does not show them
+    identity["age"] = who.age;
+    identity["stubble"] = who.stubble;
+  }
+  return identity;
 }
 
 Json context_json(const Context& now) {
@@ -64,7 +69,8 @@ std::string label_line(const std::string& file, const std::string& caption, cons
               {"caption", caption},
               {"person_seed", seeds.person},
               {"picture_seed", seeds.image},
-              {"identity", identity_json(who)},
+              {"detail", name_of(kDetailNames, now.detail)},
+              {"identity", identity_json(who, now.detail)},
               {"context", context_json(now)}}
       .dump();
 }

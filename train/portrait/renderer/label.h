@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "train/portrait/renderer/person.h"
+#include "train/portrait/scene/person.h"
 
 namespace sdtune::train::portrait {
 
@@ -14,7 +14,8 @@ struct ImageSeeds {
   std::uint64_t image = 0;
 };
 
-// One JSON object without line breaks: file, caption, seeds, each attribute by its name, and the identity's numbers.
+// One JSON object without line breaks: file, caption, seeds, the detail by its name, each attribute by
+// its name, and the identity's numbers (age and stubble only where the detail shows them).
 std::string label_line(const std::string& file, const std::string& caption, const ImageSeeds& seeds,
                        const Identity& who, const Context& now);
 

@@ -59,12 +59,12 @@ Portrait captioned(const ImageSeeds& seeds, const Context& now) {
 
 }  // namespace
 
-Portrait draw_portrait(const ImageSeeds& seeds) {
-  return captioned(seeds, draw_context(seeds.image));
+Portrait draw_portrait(const ImageSeeds& seeds, Detail detail) {
+  return captioned(seeds, draw_context(seeds.image, detail));
 }
 
-Portrait draw_photo(const ImageSeeds& seeds) {
-  Context now = draw_context(seeds.image);
+Portrait draw_photo(const ImageSeeds& seeds, Detail detail) {
+  Context now = draw_context(seeds.image, detail);
   now.style = Style::kPhoto;
   return captioned(seeds, now);
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "train/portrait/renderer/label.h"
-#include "train/portrait/renderer/person.h"
+#include "train/portrait/scene/person.h"
 
 namespace sdtune::train::portrait {
 
@@ -19,10 +19,10 @@ struct Portrait {
 };
 
 // Identity, context and caption of these seeds; the caption's words are drawn from the image's seed.
-Portrait draw_portrait(const ImageSeeds& seeds);
+Portrait draw_portrait(const ImageSeeds& seeds, Detail detail = Detail::k64);
 
 // The same, but always as a photo and never as a sketch, as users' photos are.
-Portrait draw_photo(const ImageSeeds& seeds);
+Portrait draw_photo(const ImageSeeds& seeds, Detail detail = Detail::k64);
 
 // RGB bytes [portraits.size(), size, size, 3], each image as render() makes it, for any number of threads. Throws
 // std::invalid_argument for a size that render() refuses and for threads < 1.

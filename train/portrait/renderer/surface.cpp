@@ -1,6 +1,7 @@
 #include "train/portrait/renderer/surface.h"
 
 #include "train/portrait/renderer/face_paint.h"
+#include "train/portrait/scene/palette.h"
 
 namespace sdtune::train::portrait {
 namespace {
@@ -50,11 +51,6 @@ Vec3 hat_color(const Context& now, Vec3 q) {
   if (banded && q.y > 0.50f && q.y < 0.68f) return now.hat_color == Color::kBlack ? kWhite * 0.6f : kDark;
   if (now.hat == Hat::kBeanie && sine_of_turns(q.x * 5.0f) < -0.4f) return base * 0.7f;
   return base;
-}
-
-Vec3 earring_color(int earrings) {
-  static constexpr Vec3 kColors[] = {{0.90f, 0.60f, 0.10f}, {0.80f, 0.02f, 0.06f}, {0.02f, 0.62f, 0.62f}};
-  return kColors[earrings - 1];
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/scratch_folder.h"
-#include "train/portrait/renderer/head_place.h"
+#include "train/portrait/scene/head_place.h"
 
 namespace sdtune::train::pretrain {
 namespace {

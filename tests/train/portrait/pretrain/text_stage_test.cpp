@@ -8,7 +8,7 @@
 #include "train/portrait/classifier/classifier_heads.h"
 #include "train/portrait/pretrain/base_design.h"
 #include "train/portrait/pretrain/stage_loop.h"
-#include "train/portrait/renderer/attributes.h"
+#include "train/portrait/scene/attributes.h"
 
 namespace sdtune::train::pretrain {
 namespace {

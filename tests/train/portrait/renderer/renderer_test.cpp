@@ -35,14 +35,43 @@ TEST(Renderer, RendersTheGoldenImages) {
   }
 }
 
+TEST(Renderer, RendersTheGoldenImagesOfTheFinerDetail) {
+  const char* kGolden[] = {"cc34b3cbb6975cda2c062c300bae38aa37d256dff850b2967b522c6474ac6f22",
+                           "c36b4330aa3d8c8c1823b4cfc38190bde30b0c426af7b33e9674be1e7ee5c911",
+                           "f9c38ee0a90684dc027d6f45bdfe11271b2f03658ed598e6d1f0e895e8e961c4",
+                           "12169013452958884dba9a45dc5cb50f5705aa3f7f23793fa2a0add1dd3623fb"};
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    const Context now = draw_context(500 + i, Detail::k128);
+    EXPECT_EQ(hash_of(render(draw_identity(100 + i), now, 128)), kGolden[i]) << i;
+  }
+}
+
+// Every seed is another person, and the same person again is the same bits.
+TEST(Renderer, ShowsAnotherPersonForEverySeed) {
+  std::set<std::string> hashes;
+  Context now = draw_context(500, Detail::k128);
+  now.style = Style::kPhoto;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) hashes.insert(hash_of(render(draw_identity(seed), now, 64)));
+  EXPECT_EQ(hashes.size(), 12u);
+  hashes.insert(hash_of(render(draw_identity(3), now, 64)));
+  EXPECT_EQ(hashes.size(), 12u);
+  Context coarse = now;
+  coarse.detail = Detail::k64;
+  EXPECT_GT(mean_difference(render(draw_identity(3), now, 64), render(draw_identity(3), coarse, 64)), 3.0);
+}
+
 TEST(Renderer, RefusesSizesItCannotRender) {
   EXPECT_THROW(render(draw_identity(1), draw_context(1), 15), std::invalid_argument);
   EXPECT_THROW(render(draw_identity(1), draw_context(1), 1025), std::invalid_argument);
 }
 
-TEST(Renderer, ShowsEveryAttributeThatACaptionNames) {
+class RendererOf : public testing::TestWithParam<Detail> {};
+
+INSTANTIATE_TEST_SUITE_P(Details, RendererOf, testing::Values(Detail::k64, Detail::k128));
+
+TEST_P(RendererOf, ShowsEveryAttributeThatACaptionNames) {
   const Identity who = draw_identity(7);
-  Context base = draw_context(7);
+  Context base = draw_context(7, GetParam());
   base.style = Style::kPhoto;
   base.hat = Hat::kNone;
   base.glasses = Glasses::kNone;
@@ -136,8 +165,19 @@ TEST(Label, IsOneLineOfJsonWithEveryAttribute) {
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const Json json = parse_json(line, "label");
   EXPECT_EQ(json["person_seed"], 3);
+  EXPECT_EQ(json["detail"], "64");
   EXPECT_EQ(json["identity"].size(), 27u);
   EXPECT_TRUE(json["context"].contains("hat_color"));
+}
+
+TEST(Label, NamesTheFinerDetailAndWhatItShows) {
+  const Identity who = draw_identity(3);
+  const std::string line = label_line("0.png", "a person", {3, 4}, who, draw_context(4, Detail::k128));
+  const Json json = parse_json(line, "label");
+  EXPECT_EQ(json["detail"], "128");
+  EXPECT_EQ(json["identity"].size(), 29u);
+  EXPECT_EQ(json["identity"]["age"], who.age);
+  EXPECT_EQ(json["identity"]["stubble"], who.stubble);
 }
 
 }  // namespace
