@@ -12,6 +12,8 @@ install(FILES ${SDTUNE_PACKAGE_FILES} DESTINATION sdtune COMPONENT wheel EXCLUDE
 install(TARGETS sdtune RUNTIME DESTINATION "${wheel_program}" COMPONENT wheel EXCLUDE_FROM_ALL)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/configs" DESTINATION "${wheel_share}" COMPONENT wheel EXCLUDE_FROM_ALL
         FILES_MATCHING PATTERN "*.yaml")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/scripts/prove" DESTINATION "${wheel_share}/scripts" COMPONENT wheel EXCLUDE_FROM_ALL
+        FILES_MATCHING PATTERN "*.py")
 foreach(model portrait-64 portrait-judge)
   if(EXISTS "${PROJECT_SOURCE_DIR}/models/${model}")
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/${model}" DESTINATION "${wheel_share}/models" COMPONENT wheel

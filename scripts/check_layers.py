@@ -51,6 +51,7 @@ TRAIN["train/preflight"] = [*TRAIN["train/identity"], "train/identity", "train/p
 TRAIN["train/prepare"] = [*TRAIN["train/preflight"], "train/preflight"]
 TRAIN["train/run"] = [*TRAIN["train/prepare"], "train/prepare"]
 TRAIN["train/plan"] = [*TRAIN["train/run"], "train/run"]
+TRAIN["train/prove"] = [*TRAIN["train/plan"], "train/plan"]
 # The bundled base's factory: training reaches it only through train/identity/portrait_reader_source.h.
 PORTRAIT = {
     "train/portrait/scene": LOW,
@@ -69,6 +70,7 @@ APP = {
     "app/faces": [],
     "app/ui": ["model/base", "train/observe"],
     "app/machine": ["model/base", "model/core"],
+    "app/prove": ["app/cli", "app/commands", "app/machine", *WHOLE_MODEL, *WHOLE_TRAIN],
     "app/commands": ["app/cli", "app/machine", "app/ui", *WHOLE_MODEL, *WHOLE_TRAIN],
 }
 PYTHON = {"python/src": [*WHOLE_MODEL, *WHOLE_TRAIN]}

@@ -43,6 +43,8 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_doctor_command());
   commands.push_back(make_prepare_command());
   commands.push_back(make_plan_command());
+  commands.push_back(make_prove_command());
+  commands.push_back(make_prove_piece_command());
   commands.push_back(make_inspect_command());
   commands.push_back(make_render_command());
   commands.push_back(make_pretrain_command());

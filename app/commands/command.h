@@ -33,6 +33,8 @@ std::unique_ptr<Command> make_check_command();
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_prepare_command();
 std::unique_ptr<Command> make_plan_command();
+std::unique_ptr<Command> make_prove_command();
+std::unique_ptr<Command> make_prove_piece_command();
 std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_render_command();
 std::unique_ptr<Command> make_pretrain_command();

@@ -87,6 +87,15 @@ void require_proven(const KernelUse& use, const std::function<KernelDifference()
                     "SDTUNE_KERNELS=library leaves all to LibTorch's operators; another card or driver may do better");
 }
 
+std::vector<KernelProof> kernel_proofs() {
+  const std::lock_guard lock(proofs_mutex);
+  std::vector<KernelProof> all;
+  for (const auto& [key, difference] : proofs) {
+    all.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), difference});
+  }
+  return all;
+}
+
 void forget_proofs() {
   const std::lock_guard lock(proofs_mutex);
   proofs.clear();

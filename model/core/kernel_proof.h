@@ -44,6 +44,15 @@ bool is_proven(const KernelUse& use, const std::function<KernelDifference()>& co
 // The same for kernels that have no substitute of equal numbers: throws DeviceError each time.
 void require_proven(const KernelUse& use, const std::function<KernelDifference()>& compare);
 
+// A use that was compared so far, and what was found.
+struct KernelProof {
+  std::string kernel;
+  std::string device;  // "cuda:0"
+  torch::ScalarType dtype;
+  KernelDifference difference;
+};
+std::vector<KernelProof> kernel_proofs();
+
 // All kernels prove themselves again.
 void forget_proofs();
 

@@ -1,4 +1,4 @@
-// What the checks of kernels share. They run on a GPU (scripts/gpu_check.sh), and on the CPU where tests/gpu/host
+// What the checks of kernels share. They run on a GPU (scripts/prove.sh), and on the CPU where tests/gpu/host
 // stands for CUDA; without LibTorch and GoogleTest, since a rented machine may have neither.
 #pragma once
 

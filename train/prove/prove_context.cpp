@@ -1,0 +1,102 @@
+#include "train/prove/prove_context.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/files/file_system.h"
+
+namespace sdtune::train {
+
+namespace {
+
+// The loss scale of fp16 may have to halve as often before the first step has finite gradients.
+constexpr std::int64_t kSpareSteps = 16;
+// Small enough that a step of every weight by it leaves the next losses comparable, large enough to be seen beside
+// float32's rounding.
+constexpr double kRate = 1e-5;
+constexpr std::int64_t kValidationImages = 2;
+constexpr std::int64_t kClassImages = 8;  // enough for prior preservation to run
+
+}  // namespace
+
+std::chrono::duration<double> ProveContext::limit() const {
+  const std::chrono::duration<double> longest = kLongestPiece;
+  if (!deadline) return longest;
+  return std::clamp(std::chrono::duration<double>(*deadline - Clock::now()), std::chrono::duration<double>(0), longest);
+}
+
+std::filesystem::path ProveContext::write_config(const std::string& name, TrainConfig config) const {
+  const std::filesystem::path file = work(name + ".yaml");
+  write_file_atomically(real_file_system(), file, config_to_yaml(config.fields(), {}));
+  return file;
+}
+
+Child ProveContext::piece(const std::string& kind, const std::string& name, const std::filesystem::path& config,
+                          std::vector<std::string> more) const {
+  Child child;
+  child.words = {program.string(), "prove-piece",   "--piece", kind,
+                 "--config",       config.string(), "--count", std::to_string(recorded_steps)};
+  child.words.insert(child.words.end(), more.begin(), more.end());
+  child.log = work(name + ".log");
+  return child;
+}
+
+PartResult ended_badly(const ProveContext& context, const std::string& part, const ChildrenEnd& end,
+                       const std::vector<Child>& children, bool may_skip) {
+  if (context.is_over() && (end.out_of_time || end.stopped)) {
+    PartResult result = failed_part(part, "the time of this call was over");
+    result.status = PartStatus::kUnfinished;
+    return result;
+  }
+  if (end.out_of_time) {
+    return failed_part(part, "did not end within " + std::to_string(kLongestPiece.count() / 60) + " minutes");
+  }
+  std::string words;
+  bool out_of_memory = false;
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    if (end.codes[i] == 0) continue;
+    out_of_memory = out_of_memory || end.codes[i] == static_cast<int>(ExitCode::kOutOfMemory);
+    if (words.empty()) words = "exit code " + std::to_string(end.codes[i]) + ": " + last_words(children[i].log);
+  }
+  if (may_skip && out_of_memory) return skipped_part(part, "memory does not suffice here: " + words);
+  return failed_part(part, words);
+}
+
+TrainConfig step_config(const ProveContext& context, const std::string& mixed_precision, const std::string& name) {
+  TrainConfig config = context.config;
+  config.run.method = "full";
+  config.run.output = context.work(name + "-run").string();
+  config.run.train_text_encoder = false;
+  config.run.train_batch_size = 2;
+  config.run.gradient_accumulation_steps = 1;
+  config.run.micro_batch = "1";
+  config.run.gradient_checkpointing = context.is_cuda;
+  config.run.max_train_steps = context.recorded_steps + kSpareSteps;
+  config.run.num_train_epochs.reset();
+  config.data.with_prior_preservation = false;
+  config.data.caption_dropout_rate = 0;
+  config.objective = ObjectiveOptions();
+  config.optim = OptimOptions();
+  config.optim.learning_rate = kRate;
+  config.precision = PrecisionOptions();
+  config.precision.mixed_precision = mixed_precision;
+  config.observe = ObserveOptions();
+  config.identity = IdentityOptions();
+  return config;
+}
+
+TrainConfig dreambooth_config(const ProveContext& context) {
+  TrainConfig config = context.config;
+  config.run.output = context.work("dreambooth").string();
+  config.run.max_train_steps = context.steps;
+  config.run.num_train_epochs.reset();
+  config.data.num_class_images = std::min(config.data.num_class_images, kClassImages);
+  config.observe.validation_prompt = config.data.instance_prompt;
+  config.observe.validation_data_dir = config.data.images;
+  config.observe.validation_steps = context.steps;
+  config.observe.num_validation_images = kValidationImages;
+  config.identity = IdentityOptions();
+  return config;
+}
+
+}  // namespace sdtune::train
