@@ -10,8 +10,9 @@ from . import _spin_limit
 _spin_limit.bound_spin()
 
 from . import _native  # noqa: E402
-from ._signatures import add_signatures  # noqa: E402
+from ._signatures import add_python_side, add_signatures  # noqa: E402
 
+add_python_side()
 add_signatures()
 
 from ._native import *  # noqa: E402,F401,F403

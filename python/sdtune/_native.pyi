@@ -198,9 +198,17 @@ def image_grid(images: Sequence[ArrayLike], columns: int = 0, gap: int = 4, capt
 # Generation
 
 class PipelineOutput:
-    """What a pipeline returns: PIL images, float32 [B, H, W, 3] in [0, 1], or latents [B, C, h, w]."""
+    """What a pipeline returns: PIL images, float32 [B, H, W, 3] in [0, 1], or latents [B, C, h, w]. Shows itself in a notebook.
+
+    prompts and seeds have an entry an image; a seed is None where generators or latents gave the noise.
+    """
+    def __init__(self, images: Any, prompts: Sequence[str] = (), seeds: Sequence[int | None] = ()) -> None: ...
     @property
     def images(self) -> Any: ...
+    @property
+    def prompts(self) -> list[str]: ...
+    @property
+    def seeds(self) -> list[int | None]: ...
     def __getitem__(self, index: Literal[0]) -> Any: ...
 
 class SampleEvent:
@@ -413,20 +421,33 @@ class RunSummary:
     @property
     def notes(self) -> list[str]: ...
 
+class Metrics(dict[str, Any]):
+    """Columns over the optimizer steps, by the keys of metrics.jsonl; pandas.DataFrame takes them as they are.
+
+    float64 with NaN where a step has no such number, int64 for step and max_memory_bytes, bool for skipped.
+    """
+    def __init__(self, rows: Sequence[dict[str, Any]] = ()) -> None: ...
+    def rows(self) -> list[dict[str, Any]]: ...
+
 class TrainResult:
-    """What a finished run leaves; metrics has a dict for each optimizer step of this attempt."""
-    @property
-    def model_path(self) -> Path | None: ...
-    @property
-    def output(self) -> Path: ...
-    @property
-    def checkpoint(self) -> Path | None: ...
-    @property
-    def step(self) -> int: ...
-    @property
-    def model_step(self) -> int: ...
-    @property
-    def metrics(self) -> list[dict[str, Any]]: ...
+    """What a run leaves; shows its report in a notebook. model_path is None where the run was stopped."""
+    output: Path
+    model_path: Path | None
+    checkpoint: Path | None
+    step: int
+    model_step: int
+    metrics: Metrics
+    base: str
+    def pipeline(self, dtype: object = "float32", device: str = "auto") -> StableDiffusionPipeline: ...
+
+class Problems(list[Problem]):
+    """The faults that check found; a table in a notebook."""
+
+class Plan(dict[str, Any]):
+    """What plan returns: the keys of `sdtune plan --json`; tables in a notebook."""
+    def summary(self) -> str: ...
+    def memory_rows(self) -> list[tuple[str, str, str]]: ...
+    def gpu_rows(self) -> list[tuple[str, str, str, str, str]]: ...
 
 def train(config: TrainConfig, on_step: Callable[[StepEvent], object] | None = None, *,
           on_start: Callable[[RunSummary], object] | None = None,
@@ -437,10 +458,49 @@ def train(config: TrainConfig, on_step: Callable[[StepEvent], object] | None = N
           on_validation: Callable[[ValidationEvent], object] | None = None,
           on_identity: Callable[[IdentityEvent], object] | None = None,
           on_warning: Callable[[Problem], object] | None = None,
-          on_end: Callable[[int, Path], object] | None = None) -> TrainResult: ...
-def check(config: TrainConfig) -> list[Problem]: ...
+          on_end: Callable[[int, Path], object] | None = None, progress: bool = True) -> TrainResult: ...
+class RunProgress:
+    """Where a run stands: phase with `done` of `total` pieces, steps, `eta` seconds left; None is not known yet."""
+    phase: str
+    done: int
+    total: int
+    step: int
+    total_steps: int
+    loss: float | None
+    images_per_s: float | None
+    elapsed: float
+    eta: float | None
+    identity: float | None
+    checkpoint: Path | None
+    warnings: tuple[str, ...]
+
+class Run:
+    """A run that start began, on a thread of its own. Leaving Python stops it with its state saved."""
+    @property
+    def output(self) -> Path: ...
+    @property
+    def progress(self) -> RunProgress: ...
+    @property
+    def is_running(self) -> bool: ...
+    @property
+    def latest_images(self) -> PipelineOutput | None: ...
+    def stop(self) -> None: ...
+    def wait(self, timeout: float | None = None) -> TrainResult: ...
+
+def start(config: TrainConfig, *, resume_from_checkpoint: str | None = None,
+          on_step: Callable[[StepEvent], object] | None = None,
+          on_start: Callable[[RunSummary], object] | None = None,
+          on_preparation: Callable[[PreparationEvent], object] | None = None,
+          on_phase: Callable[[str, int, int], object] | None = None,
+          on_generation: Callable[[GenerationEvent], object] | None = None,
+          on_checkpoint: Callable[[CheckpointEvent], object] | None = None,
+          on_validation: Callable[[ValidationEvent], object] | None = None,
+          on_identity: Callable[[IdentityEvent], object] | None = None,
+          on_warning: Callable[[Problem], object] | None = None,
+          on_end: Callable[[int, Path], object] | None = None, progress: bool = True) -> Run: ...
+def check(config: TrainConfig) -> Problems: ...
 def plan(config: TrainConfig, *, photos: int | None = None, gpus: PathText | None = None,
-         savings: bool = True) -> dict[str, Any]: ...
+         savings: bool = True) -> Plan: ...
 
 class TrainConfig:
     """The options of a training run, listed by scripts/make_config_stub.py; options() says what each means."""
@@ -556,6 +616,7 @@ class TrainConfig:
     def from_yaml(path: PathText, **options: Any) -> TrainConfig: ...
     @staticmethod
     def options() -> list[dict[str, Any]]: ...
+    def origins(self) -> dict[str, str]: ...
     def preset_values(self) -> dict[str, str]: ...
     def to_dict(self) -> dict[str, Any]: ...
     def to_yaml(self) -> str: ...

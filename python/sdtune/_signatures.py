@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from . import _native
+from . import _background, _calls, _native, _native_views, _plan_view, _progress, _results, _train
 
 TYPES = {"string": "str", "list of strings": "Sequence[str]"}
 TEXT_OPTIONS = ("negative_prompt", "prompt_syntax", "clip_skip")
@@ -42,12 +42,23 @@ def signed(function: Callable[..., Any], name: str, parameters: Iterable[inspect
     return call
 
 
+def add_python_side() -> None:
+    """Puts what is written in Python in place of what _native registered, and gives classes how they show themselves."""
+    names = {"check": _calls.check, "plan": _calls.plan, "PipelineOutput": _results.PipelineOutput,
+             "TrainResult": _results.TrainResult, "Metrics": _results.Metrics, "Problems": _results.Problems,
+             "Plan": _plan_view.Plan, "Run": _background.Run, "RunProgress": _progress.RunProgress}
+    for name, thing in names.items():
+        setattr(_native, name, thing)
+    _native_views.add_views()
+
+
 def add_signatures() -> None:
     """Gives the functions and classes of _native their signatures."""
-    pipeline, config = _native.StableDiffusionPipeline, _native.TrainConfig
+    core: Any = _native  # whose methods are replaced below
+    pipeline, config = core.StableDiffusionPipeline, core.TrainConfig
     prompt, *options = pipeline.options()
     self_and_prompt = [positional("self"), positional("prompt", prompt["type"])]
-    pipeline.__call__ = signed(pipeline.__call__, "StableDiffusionPipeline.__call__",
+    pipeline.__call__ = signed(_calls.generate, "StableDiffusionPipeline.__call__",
                                self_and_prompt + [keyword(option) for option in options], "PipelineOutput")
     texts = [keyword(option) for option in options if option["name"] in TEXT_OPTIONS]
     pipeline.encode_prompt = signed(pipeline.encode_prompt, "StableDiffusionPipeline.encode_prompt",
@@ -56,7 +67,11 @@ def add_signatures() -> None:
     config.__signature__ = inspect.Signature(fields)
     config.from_yaml = staticmethod(signed(config.from_yaml, "TrainConfig.from_yaml",
                                            [positional("path", "PathText"), *fields], "TrainConfig"))
-    on_step, *callbacks = [keyword(option) for option in _native._train_callbacks()]
+    on_step, *callbacks = [keyword(option) for option in core._train_callbacks()]
     on_step = on_step.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    _native.train = signed(_native.train, "train", [positional("config", "TrainConfig"), on_step, *callbacks],
-                           "TrainResult")
+    progress = inspect.Parameter("progress", inspect.Parameter.KEYWORD_ONLY, default=True, annotation="bool")
+    parameters = [positional("config", "TrainConfig"), on_step, *callbacks, progress]
+    core.train = signed(_train.train, "train", parameters, "TrainResult")
+    resume = inspect.Parameter("resume_from_checkpoint", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
+    others = [callback.replace(kind=inspect.Parameter.KEYWORD_ONLY) for callback in (on_step, *callbacks)]
+    core.start = signed(_background.start, "start", [positional("config", "TrainConfig"), resume, *others, progress], "Run")

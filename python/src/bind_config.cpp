@@ -113,9 +113,17 @@ py::dict values_in_use(const TrainConfig& config) {
   return values;
 }
 
+// {"seed": "me.yaml:3"}: what no default set, by option; set in Python, the origin is the option's name.
+py::dict origins_of(const TrainConfig& config) {
+  py::dict origins;
+  for (const auto& [name, origin] : config.origins) origins[py::str(name)] = origin;
+  return origins;
+}
+
 py::list names_of(TrainConfig& config) {
   py::list names;
-  for (const char* method : {"from_yaml", "options", "preset_values", "to_dict", "to_yaml"}) names.append(method);
+  for (const char* method : {"from_yaml", "options", "origins", "preset_values", "to_dict", "to_yaml"})
+    names.append(method);
   for (const Field& field : config.fields()) names.append(field.info.name);
   return names;
 }
@@ -141,6 +149,9 @@ void register_config(py::module_& module) {
       .def("to_dict", &to_dict, "All options with their values.")
       .def("preset_values", &values_in_use,
            "The values that the preset of the base set and nothing overrode, by option, as config.yaml has them.")
+      .def("origins", &origins_of,
+           "Where each value that differs from the built-in default came from, by option: a file with its line, "
+           "\"bundled base\", or the option's own name where Python set it.")
       .def(
           "to_yaml", [](TrainConfig& config) { return config_to_yaml(config.fields(), config.origins); },
           "The text of a YAML file that from_yaml reads back, with where each value came from as a comment.")

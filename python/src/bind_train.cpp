@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -13,9 +14,11 @@
 #include "python/src/keyword_reader.h"
 #include "python/src/module.h"
 #include "python/src/python_observer.h"
+#include "train/config/run_folder.h"
 #include "train/observe/observer.h"
 #include "train/portrait/evaluate/classifier_reader_source.h"
 #include "train/preflight/preflight.h"
+#include "train/preflight/run_lock.h"
 #include "train/run/train.h"
 
 namespace py = pybind11;
@@ -69,12 +72,14 @@ py::list callback_list() {
 RunResult run_training(const TrainConfig& given, const py::object& on_step, const py::kwargs& keywords) {
   Callbacks callbacks;
   KeywordReader reader(keywords);
+  const py::object asked = reader.take_object("_stop");
   for (const CallbackKeyword& keyword : kCallbacks) callbacks.*keyword.member = reader.take_object(keyword.name);
   reader.finish();
   callbacks.on_step = on_step;  // pybind11 takes it out of the keywords
 
   const TrainConfig config = given;  // another thread may change the caller's while the lock is released
-  StopFlag stop;
+  StopFlag own;
+  StopFlag& stop = asked.is_none() ? own : asked.cast<StopFlag&>();
   PythonObserver observer(std::move(callbacks), stop);
   InterruptScope interrupt(stop);
   RunResult result;
@@ -171,21 +176,21 @@ void add_summary(py::module_& module) {
 }
 
 void add_result(py::module_& module) {
-  py::class_<RunResult>(module, "TrainResult", "What a finished run leaves.")
-      .def_property_readonly(
-          "model_path", [](const RunResult& self) { return path_or_none(self.run.model_path); },
-          "The result, a diffusers folder.")
-      .def_property_readonly(
-          "output", [](const RunResult& self) { return self.run.output; }, "The run folder.")
-      .def_property_readonly(
-          "checkpoint", [](const RunResult& self) { return path_or_none(self.run.checkpoint); },
-          "The newest checkpoint's folder, or None.")
-      .def_property_readonly(
-          "step", [](const RunResult& self) { return self.run.step; }, "Optimizer steps done.")
-      .def_property_readonly(
-          "model_step", [](const RunResult& self) { return self.run.model_step; },
-          "The step whose weights model_path holds: the last one, or the one of the best identity evaluation.")
-      .def_readonly("metrics", &RunResult::metrics, "A dict for each optimizer step of this attempt.");
+  py::class_<RunResult>(module, "_TrainResult")  // sdtune/_results.py makes TrainResult of it
+      .def_property_readonly("model_path", [](const RunResult& self) { return path_or_none(self.run.model_path); })
+      .def_property_readonly("output", [](const RunResult& self) { return self.run.output; })
+      .def_property_readonly("checkpoint", [](const RunResult& self) { return path_or_none(self.run.checkpoint); })
+      .def_property_readonly("step", [](const RunResult& self) { return self.run.step; })
+      .def_property_readonly("model_step", [](const RunResult& self) { return self.run.model_step; })
+      .def_readonly("metrics", &RunResult::metrics);
+}
+
+// What sdtune/_background.py stops a run with, from any thread.
+void add_stop_flag(py::module_& module) {
+  py::class_<StopFlag>(module, "_StopFlag")
+      .def(py::init<>())
+      .def("request", [](StopFlag& self) { return self.request(SIGINT); })
+      .def_property_readonly("requested", [](const StopFlag& self) { return self.requested().load(); });
 }
 
 constexpr const char* kTrainDoc =
@@ -205,6 +210,9 @@ void register_train(py::module_& module) {
   add_events(module);
   add_summary(module);
   add_result(module);
+  add_stop_flag(module);
+  module.def("_run_folder", [](const TrainConfig& config) { return run_folder(config).root; });
+  module.def("_run_holder", [](const TrainConfig& config) { return RunLock::holder(run_folder(config).lock()); });
   module.def("_train_callbacks", &callback_list);
   module.def("train", &run_training, py::arg("config"), py::arg("on_step") = py::none(), kTrainDoc);
   module.def(

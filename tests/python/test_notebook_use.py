@@ -42,7 +42,7 @@ def test_progress_is_live_and_the_result_names_the_model(tiny_sd1: Path, tmp_pat
         on_start=lambda summary: others.append(summary.total_steps),
         on_phase=lambda name, done, total: phases.append(name), on_end=lambda step, path: others.append(path))
     assert [step for step, _, _ in steps] == [1, 2, 3, 4] and {total for _, _, total in steps} == {4}
-    assert [entry["loss"] for entry in result.metrics] == [loss for _, loss, _ in steps]
+    assert result.metrics["loss"].tolist() == [loss for _, loss, _ in steps]
     assert others == [4, result.model_path] and phases
     assert result.step == 4 and (result.model_path / "model_index.json").is_file()
     pipe = sdtune.StableDiffusionPipeline.from_pretrained(result.model_path)
@@ -75,7 +75,7 @@ def test_an_error_in_a_callback_stops_the_run_and_it_can_go_on(tiny_sd1: Path, t
         sdtune.train(sdtune.TrainConfig(**options(tiny_sd1, stopped)), on_step=on_step)
     assert list((stopped / "checkpoints").glob("step-*/manifest.json")), "the state was saved"
     result = sdtune.train(sdtune.TrainConfig(**options(tiny_sd1, stopped, resume_from_checkpoint="latest")))
-    assert result.step == 4 and len(result.metrics) < 4
+    assert result.step == 4 and len(result.metrics["step"]) < 4
     sdtune.train(sdtune.TrainConfig(**options(tiny_sd1, whole)))
     assert model_bytes(stopped) == model_bytes(whole)
 
@@ -107,7 +107,7 @@ def test_ctrl_c_saves_and_raises_keyboard_interrupt_and_the_run_goes_on(tiny_sd1
     assert child.returncode == 0 and "interrupted" in rest and "python's own again" in rest
     assert "6" not in rest, "it stopped before the end"
     result = sdtune.train(sdtune.TrainConfig(**settings | {"resume_from_checkpoint": "latest"}))
-    assert 0 < len(result.metrics) < 6 and result.step == 6
+    assert 0 < len(result.metrics["step"]) < 6 and result.step == 6
     sdtune.train(sdtune.TrainConfig(**options(tiny_sd1, whole, max_train_steps=6)))
     assert model_bytes(run) == model_bytes(whole)
 

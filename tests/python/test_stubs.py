@@ -32,12 +32,13 @@ def module_members(kind: type) -> set[str]:
     """What the class itself offers by name."""
     if kind is sdtune.TrainConfig:
         return {name for name in dir(kind()) if not name.startswith("_")}
-    return {name for name in vars(kind) if not name.startswith("_")}
+    fields = getattr(kind, "__dataclass_fields__", {})
+    return {name for name in [*vars(kind), *fields] if not name.startswith("_")}
 
 
 STUB_CLASSES = {node.name: node for node in STUB.body if isinstance(node, ast.ClassDef)}
 # What test_signatures_are_the_stub_s reads: a signature that Python knows, not pybind11's line of text.
-SIGNED = {"train": sdtune.train, "StableDiffusionPipeline.__call__": sdtune.StableDiffusionPipeline.__call__,
+SIGNED = {"train": sdtune.train, "start": sdtune.start, "StableDiffusionPipeline.__call__": sdtune.StableDiffusionPipeline.__call__,
           "StableDiffusionPipeline.encode_prompt": sdtune.StableDiffusionPipeline.encode_prompt}
 STUB_FUNCTIONS = {node.name: node for node in STUB.body if isinstance(node, ast.FunctionDef)}
 

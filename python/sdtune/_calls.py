@@ -1,0 +1,57 @@
+"""The calls of the core with Python's results in place of the core's: lists, dicts and classes that show themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import _native
+from ._plan_view import Plan
+from ._results import Metrics, PipelineOutput, Problems, TrainResult
+
+# As C++ registers them; the names of _native are replaced by those that `import sdtune` shows (_signatures.py).
+core: Any = _native
+native_train, native_check, native_plan = core.train, core.check, core.plan
+native_generate = core.StableDiffusionPipeline.__call__
+
+
+def result_of(native: Any, config: _native.TrainConfig) -> TrainResult:
+    """What train returns."""
+    return TrainResult(output=native.output, model_path=native.model_path, checkpoint=native.checkpoint, step=native.step,
+                       model_step=native.model_step, metrics=Metrics(native.metrics), base=config.base)
+
+
+def check(config: _native.TrainConfig) -> Problems:
+    return Problems(native_check(config))
+
+
+def plan(config: _native.TrainConfig, *, photos: int | None = None, gpus: _native.PathText | None = None,
+         savings: bool = True) -> Plan:
+    return Plan(native_plan(config, photos=photos, gpus=gpus, savings=savings))
+
+
+
+def prompts_of(prompt: str | Sequence[str], copies: int) -> list[str]:
+    """The text of each image of a call."""
+    return [text for text in ([prompt] if isinstance(prompt, str) else prompt) for _ in range(copies)]
+
+
+def seeds_of(keywords: dict[str, Any], count: int) -> list[int | None]:
+    """The seed of each image of a call; None where generators or latents gave the noise."""
+    if keywords.get("generator") is not None or keywords.get("latents") is not None:
+        return [None] * count
+    seed = keywords.get("seed")
+    seeds = [0 if seed is None else seed] * count if seed is None or not hasattr(seed, "__len__") else list(seed)
+    return [int(one) for one in (seeds * count if len(seeds) == 1 else seeds)]
+
+
+def generate(pipe: _native.StableDiffusionPipeline, prompt: Any, **keywords: Any) -> PipelineOutput:
+    """A call of a pipeline."""
+    images = native_generate(pipe, prompt, **keywords).images
+    prompts = prompts_of(prompt, keywords.get("num_images_per_prompt") or 1)
+    return PipelineOutput(images, prompts, seeds_of(keywords, len(prompts)))
+
+
+for function, native in ((check, native_check), (plan, native_plan), (generate, native_generate)):
+    function.__doc__ = native.__doc__  # beginning with the signature that pybind11 writes
+native_output = core.PipelineOutput  # referred to, since a type that is collected cannot be returned by the core

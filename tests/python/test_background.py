@@ -1,0 +1,154 @@
+"""Runs on a thread of their own: watched, stopped, resumed, refused, interrupted, and beside other work."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+from notebooks import run_cells, shown
+from test_notebook_use import model_bytes, options
+
+import sdtune
+
+
+class Gate:
+    """An on_step that holds the run at a step until it is let go."""
+
+    def __init__(self, at: int) -> None:
+        self.at, self.reached, self.go = at, threading.Event(), threading.Event()
+
+    def __call__(self, event: sdtune.StepEvent) -> None:
+        if event.step == self.at:
+            self.reached.set()
+            assert self.go.wait(60)
+
+
+def test_a_run_is_watched_stopped_and_resumed_to_the_same_bits(tiny_sd1: Path, tmp_path: Path) -> None:
+    folder, whole = tmp_path / "run", tmp_path / "whole"
+    config = sdtune.TrainConfig(**options(tiny_sd1, folder, validation_prompt="a cat", validation_steps=1,
+                                          num_validation_images=2, validation_inference_steps=1))
+    gate = Gate(2)
+    run = sdtune.start(config, on_step=gate)
+    try:
+        assert gate.reached.wait(60) and run.is_running and run.output == folder
+        now = run.progress
+        assert (now.phase, now.step, now.total_steps) == ("training", 2, 4) and now.loss is not None and now.eta is not None
+        images = run.latest_images
+        assert len(images.images) == 2 and images.prompts == ["a cat"] * 2 and images._repr_html_().count("<img") == 2
+        assert "running" in repr(run) and "step 2 of 4" in repr(run)
+        with pytest.raises(TimeoutError, match="goes on: step 2 of 4"):
+            run.wait(timeout=0.01)
+        run.stop()
+    finally:
+        gate.go.set()
+    stopped = run.wait()
+    assert stopped.step == 2 and stopped.model_path is None and stopped.checkpoint is not None and not run.is_running
+    assert "stopped, state saved" in repr(run)
+    with pytest.raises(sdtune.ConfigError, match="stopped at step 2"):
+        stopped.pipeline()
+    again = sdtune.start(config, resume_from_checkpoint="latest").wait()
+    assert again.step == 4 and again.metrics["step"].tolist() == [3, 4]
+    assert config.resume_from_checkpoint == "" and config.origins() == sdtune.TrainConfig(**config_options(config)).origins()
+    sdtune.train(sdtune.TrainConfig(**options(tiny_sd1, whole)))
+    assert model_bytes(folder) == model_bytes(whole)
+
+
+def config_options(config: sdtune.TrainConfig) -> dict[str, object]:
+    """What a configuration was made of: the options whose origin is their own name."""
+    return {name: getattr(config, name) for name, origin in config.origins().items() if origin == name}
+
+
+def test_a_second_start_in_the_folder_is_refused_in_one_line(tiny_sd1: Path, tmp_path: Path) -> None:
+    config = sdtune.TrainConfig(**options(tiny_sd1, tmp_path / "run"))
+    gate = Gate(1)
+    run = sdtune.start(config, on_step=gate)
+    try:
+        with pytest.raises(sdtune.ConfigError) as caught:  # at once, whether or not the first has the folder's lock yet
+            sdtune.start(config)
+        assert str(tmp_path / "run") in str(caught.value) and "\n" not in str(caught.value) and caught.value.exit_code == 2
+        assert gate.reached.wait(60)
+        (tmp_path / "link").symlink_to(tmp_path / "run")
+        config.output = str(tmp_path / "link")
+        with pytest.raises(sdtune.ConfigError, match="is writing here"):
+            sdtune.start(config)
+        config.output = str(tmp_path / "other")
+        other = sdtune.start(config)  # which goes beside the first
+        assert other.wait().step == 4
+    finally:
+        gate.go.set()
+    assert run.wait().step == 4
+    assert model_bytes(tmp_path / "run") == model_bytes(tmp_path / "other"), "two runs at once do not touch each other"
+
+
+def test_what_the_run_raises_is_raised_by_wait(tiny_sd1: Path, tmp_path: Path) -> None:
+    def fail(event: sdtune.StepEvent) -> None:
+        raise ZeroDivisionError("plot failed")
+
+    run = sdtune.start(sdtune.TrainConfig(**options(tiny_sd1, tmp_path / "run")), on_step=fail)
+    with pytest.raises(ZeroDivisionError, match="plot failed"):
+        run.wait()
+    assert "ended by ZeroDivisionError: plot failed" in repr(run)
+    missing = sdtune.start(sdtune.TrainConfig(**options(tiny_sd1, tmp_path / "two", images=str(tmp_path / "nobody"))))
+    with pytest.raises(sdtune.Error, match="nobody"):
+        missing.wait()
+    config = sdtune.TrainConfig(**options(tiny_sd1, tmp_path / "three"))
+    with pytest.raises(sdtune.ConfigError, match="on_steps: unknown argument"):
+        sdtune.start(config, on_steps=print)
+    with pytest.raises(sdtune.ConfigError, match="on_step: got 3"):
+        sdtune.start(config, on_step=3)
+    assert sdtune.start(config, resume_from_checkpoint="auto").wait().step == 4, "a refused start leaves nothing behind"
+
+
+def test_another_pipeline_generates_meanwhile(tiny_sd1: Path, tmp_path: Path) -> None:
+    pipe = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    before = pipe("a cat", num_inference_steps=3, output_type="np").images
+    gate = Gate(2)
+    run = sdtune.start(sdtune.TrainConfig(**options(tiny_sd1, tmp_path / "run", max_train_steps=8)), on_step=gate)
+    assert gate.reached.wait(60)
+    gate.go.set()
+    for _ in range(3):
+        assert (pipe("a cat", num_inference_steps=3, output_type="np").images == before).all()
+    run.wait()
+    sdtune.train(sdtune.TrainConfig(**options(tiny_sd1, tmp_path / "alone", max_train_steps=8)))
+    assert model_bytes(tmp_path / "run") == model_bytes(tmp_path / "alone")
+
+
+def test_interrupting_the_wait_saves_and_leaving_python_too(tiny_sd1: Path, tmp_path: Path) -> None:
+    program = textwrap.dedent("""
+        import signal, sys, threading, time, sdtune
+        run = sdtune.start(sdtune.TrainConfig(**{!r}), on_step=lambda event: time.sleep(0.05))
+        while run.progress.step < 2:
+            time.sleep(0.01)
+        if {!r} == "interrupt":
+            threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT)).start()
+            try:
+                run.wait()
+            except KeyboardInterrupt:
+                print("interrupted", run.is_running, run)
+    """)
+    for how in ("interrupt", "leave"):
+        settings = options(tiny_sd1, tmp_path / how, max_train_steps=5000)
+        done = subprocess.run([sys.executable, "-c", program.format(settings, how)], capture_output=True, text=True, timeout=120,
+                              check=False)
+        assert done.returncode == 0, done.stderr
+        assert (how == "leave") or "interrupted False Run(" in done.stdout
+        assert list((tmp_path / how / "checkpoints").glob("step-*/manifest.json")), how
+
+
+def test_a_notebook_starts_watches_stops_and_another_kernel_resumes(tiny_sd1: Path, tmp_path: Path) -> None:
+    settings = options(tiny_sd1, tmp_path / "run", max_train_steps=40)
+    make = f"import sys, time\nsys.modules['ipywidgets'] = None\nimport sdtune\nconfig = sdtune.TrainConfig(**{settings!r})"
+    _, view, watched, stopped = run_cells([
+        make, "run = sdtune.start(config, on_step=lambda event: time.sleep(0.1))",
+        "while run.progress.step < 3:\n    time.sleep(0.02)\nprint(run.progress.step, run.is_running)",
+        "run.stop()\nresult = run.wait()\nprint(result.model_path, 3 <= result.step < 40)"], tmp_path)
+    assert watched[0]["text"].strip().endswith("True") and stopped[0]["text"].strip() == "None True"
+    assert "stopped; state saved" in shown(view), "the cell that started the run shows its end"
+    _, resumed, end = run_cells([
+        make, "run = sdtune.start(config, resume_from_checkpoint='latest')",
+        "result = run.wait()\nprint(result.step, int(result.metrics['step'][0]) > 3)"], tmp_path)
+    assert end[0]["text"].strip() == "40 True" and "done after step 40" in shown(resumed)

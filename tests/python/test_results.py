@@ -1,0 +1,186 @@
+"""Results show themselves: every text of a user is escaped, nothing is loaded from elsewhere, and the bytes are bounded."""
+
+from __future__ import annotations
+
+import io
+import math
+import pickle
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_notebook_use import options
+
+import sdtune
+from sdtune import _html
+
+HOSTILE = "<img src=x onerror=alert(1)>\"'</td></table><script>alert(2)</script>&amp;"
+LARGEST = 1_500_000  # bytes of one result in a notebook
+
+
+class Tags(HTMLParser):
+    """The tags and addresses of a text, and what a reader sees of it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.words = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attributes
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def assert_harmless(text: str) -> Tags:
+    """No script, no handler, no address outside the text."""
+    page = Tags(text)
+    assert "script" not in page.tags and not [name for name, _ in page.attributes if name.startswith("on")]
+    assert all((value or "").startswith("data:image/png;base64,") for name, value in page.attributes if name in ("src", "href"))
+    assert len(text) < LARGEST
+    return page
+
+
+@pytest.fixture(scope="module")
+def pipe(tiny_sd1: Path) -> sdtune.StableDiffusionPipeline:
+    return sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+
+
+def decoded(png: bytes) -> np.ndarray:
+    from PIL import Image
+    return np.asarray(Image.open(io.BytesIO(png)))
+
+
+def test_png_is_what_pillow_reads() -> None:
+    image = np.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=np.uint8)
+    assert (decoded(_html.png(image)) == image).all()
+
+
+@pytest.mark.parametrize("shape", [(700, 500), (1, 300_000), (300_000, 1), (448, 448)])
+def test_an_image_is_shrunk_to_means(shape: tuple[int, int]) -> None:
+    image = np.zeros((*shape, 3), np.uint8)
+    image[..., 1] = 200
+    image[: shape[0] // 2, : shape[1] // 2, 0] = 100
+    small = _html.shrunk(image, 10_000)
+    assert 0 < small.shape[0] * small.shape[1] <= 10_000
+    assert (small[..., 1] == 200).all()
+    assert abs(float(small[..., 0].mean()) - float(image[..., 0].mean())) < 2
+    assert abs(float(image[..., 0].T.mean()) - float(small[..., 1].mean())) > 2, "another channel has another mean"
+
+
+def test_a_pipeline_s_images_are_shown_with_their_seeds(pipe: sdtune.StableDiffusionPipeline) -> None:
+    out = pipe(HOSTILE, num_inference_steps=1, seed=[11, 12], num_images_per_prompt=2)
+    assert out.seeds == [11, 12] and out.prompts == [HOSTILE] * 2
+    assert repr(out).startswith("PipelineOutput(2 images of 32 x 32, seeds=[11, 12], prompt=")
+    page = assert_harmless(out._repr_html_())
+    assert page.tags.count("img") == 2 and HOSTILE in page.words and "seed 11" in page.words and "seed 12" in page.words
+    sheet = decoded(out._repr_png_())
+    assert sheet.shape == (32, 68, 3)
+    assert (sheet[:, :32] == np.asarray(out.images[0])).all() and (sheet[:, 36:] == np.asarray(out.images[1])).all()
+    batch = pipe(["one", HOSTILE], num_inference_steps=1, seed=3, output_type="np")
+    page = assert_harmless(batch._repr_html_())
+    assert "seed 3, image 2 of 2: " + HOSTILE in page.words
+    drawn = pipe("one", num_inference_steps=1, generator=sdtune.Generator(3), output_type="np")
+    assert drawn.seeds == [None] and "image 1 of 1" in drawn._repr_html_()
+    latents = pipe("one", num_inference_steps=1, output_type="latent")
+    assert latents._repr_html_() is None and latents._repr_png_() is None and "[1, 4, 8, 8]" in repr(latents)
+
+
+def test_many_large_images_stay_small() -> None:
+    noise = np.random.default_rng(0).random((60, 256, 256, 3), dtype=np.float32)
+    out = sdtune.PipelineOutput(noise, ["a"] * 60, list(range(60)))
+    page = assert_harmless(out._repr_html_())
+    assert page.tags.count("img") == _html.MOST_IMAGES and "and 36 more" in page.words
+    assert len(out._repr_png_()) < LARGEST
+
+
+@pytest.fixture(scope="module")
+def run(tiny_sd1: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[sdtune.TrainResult, list[sdtune.ValidationEvent]]:
+    """Four steps with validation images of a hostile prompt."""
+    events: list[sdtune.ValidationEvent] = []
+    folder = tmp_path_factory.mktemp("run") / "<b onclick=alert(1)>"
+    config = sdtune.TrainConfig(**options(tiny_sd1, folder, validation_prompt=HOSTILE, validation_steps=4,
+                                          num_validation_images=2, validation_inference_steps=1))
+    return sdtune.train(config, on_validation=events.append), events
+
+
+def test_a_validation_is_shown(run: tuple[sdtune.TrainResult, list[sdtune.ValidationEvent]]) -> None:
+    event = run[1][-1]
+    assert repr(event).startswith(f"ValidationEvent(step={event.step}, 2 images, seeds=")
+    page = assert_harmless(event._repr_html_())
+    assert page.tags.count("img") == 2 and HOSTILE in page.words
+    sheet = decoded(event._repr_png_())
+    assert (sheet[:, :32] == event.images[0]).all() and (event.images[0] != event.images[1]).any()
+
+
+def test_a_result_shows_its_report_and_loads_its_model(run: tuple[sdtune.TrainResult, list[sdtune.ValidationEvent]]) -> None:
+    result = run[0]
+    assert "step=4" in repr(result) and "object at" not in repr(result)
+    page = assert_harmless(result._repr_html_())
+    assert "b" not in page.tags and "onclick=alert" in page.words
+    attributes = dict(page.attributes)
+    assert "sandbox" in attributes and attributes["srcdoc"] == (result.output / "report.html").read_text()
+    (result.output / "report.html").rename(result.output / "kept.html")
+    assert "polyline" in assert_harmless(result._repr_html_()).tags
+    (result.output / "kept.html").rename(result.output / "report.html")
+    trained = sdtune.StableDiffusionPipeline.from_pretrained(result.model_path)
+    settings = {"num_inference_steps": 2, "output_type": "np"}
+    assert (result.pipeline()("a cat", **settings).images == trained("a cat", **settings).images).all()
+    base = sdtune.StableDiffusionPipeline.from_pretrained(result.base)
+    assert (base("a cat", **settings).images != trained("a cat", **settings).images).any()
+    assert pickle.loads(pickle.dumps(result)) == result
+
+
+def test_metrics_are_columns_that_pandas_takes(run: tuple[sdtune.TrainResult, list[sdtune.ValidationEvent]]) -> None:
+    import pandas
+    metrics = run[0].metrics
+    frame = pandas.DataFrame(metrics)
+    assert list(frame["step"]) == [1, 2, 3, 4] and frame["loss"].dtype == np.float64 and frame["skipped"].dtype == np.bool_
+    assert frame["loss_prior"].isna().all() and metrics["step"].dtype == np.int64
+    rows = metrics.rows()
+    assert rows[2]["step"] == 3 and rows[2]["loss"] == metrics["loss"][2] and rows[2]["loss_prior"] is None
+    copied = pickle.loads(pickle.dumps(metrics))
+    assert copied.rows() == rows and math.isnan(copied["loss_prior"][0])
+    assert "polyline" in assert_harmless(metrics._repr_html_()).tags
+    empty = sdtune.Metrics()
+    assert empty.rows() == [] and "0 steps" in empty._repr_html_() and "0 steps" in repr(empty)
+
+
+def test_the_model_of_a_lora_is_the_base_with_it(tiny_sd1: Path, tmp_path: Path) -> None:
+    result = sdtune.train(sdtune.TrainConfig(**options(tiny_sd1, tmp_path / "run", method="lora", learning_rate=0.05)))
+    base = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    settings = {"num_inference_steps": 2, "output_type": "np"}
+    plain = base("a cat", **settings).images
+    base.load_lora_weights(result.model_path)
+    expected = base("a cat", **settings).images
+    assert (result.pipeline()("a cat", **settings).images == expected).all() and (expected != plain).any()
+
+
+def test_problems_and_plans_are_tables(tiny_sd1: Path, tmp_path: Path) -> None:
+    bad = sdtune.TrainConfig(**options(tiny_sd1, tmp_path / "run", images=str(tmp_path / HOSTILE.replace("/", ""))))
+    problems = sdtune.check(bad)
+    page = assert_harmless(problems._repr_html_())
+    assert isinstance(problems, list) and problems and "img" not in page.tags and "onerror" in page.words
+    assert "img" not in assert_harmless(problems[0]._repr_html_()).tags and str(problems[0]) in repr(problems)
+    good = sdtune.TrainConfig(**options(tiny_sd1, tmp_path / "run"))
+    assert sdtune.check(good) == [] and repr(sdtune.check(good)) == "no problems"
+    assert "would start" in sdtune.check(good)._repr_html_()
+    plan = sdtune.plan(good)
+    page = assert_harmless(plan._repr_html_())
+    assert page.tags.count("table") == 2 and "H100" in page.words and "training" in page.words
+    assert "4 steps" in plan.summary() and plan["run"]["total_steps"] == 4 and "Plan(" in repr(plan)
+
+
+def test_a_configuration_shows_what_differs_and_why(tmp_path: Path) -> None:
+    (tmp_path / "me.yaml").write_text("seed: 7\n")
+    config = sdtune.TrainConfig.from_yaml(tmp_path / "me.yaml", instance_prompt=HOSTILE, max_train_steps=3)
+    assert config.origins()["seed"] == f"{tmp_path / 'me.yaml'}:1" and config.origins()["max_train_steps"] == "max_train_steps"
+    assert "rank" not in config.origins()
+    page = assert_harmless(config._repr_html_())
+    assert "me.yaml:1" in page.words and HOSTILE in page.words and "set here" in page.words and "bundled base" in page.words
+    assert "lora_alpha" not in page.words
