@@ -55,7 +55,7 @@ class Recorder:
 
 
 def train(recorder: Recorder, name: str, weights: str, autocast: bool, rounds: int = 1) -> None:
-    """examples/dreambooth/train_dreambooth.py after encoding: UNet, loss, backward, clipping, AdamW, batch 1 of 512 px.
+    """The step of diffusers' DreamBooth example script after encoding: UNet, loss, backward, clipping, AdamW, batch 1 of 512 px.
 
     autocast: as accelerate does it for mixed_precision bf16, with float32 weights, which that script insists on.
     rounds: gradient accumulation.
