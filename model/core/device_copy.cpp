@@ -4,9 +4,22 @@
 
 namespace sdtune::model {
 
+namespace {
+
+c10::Stream current_stream(torch::Device device) {
+  return c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(device);
+}
+
+}  // namespace
+
 torch::Tensor copy_to_device(const torch::Tensor& host, torch::Device device) {
   const bool crosses = host.is_cpu() && device.is_cuda();
   return crosses ? host.pin_memory().to(device, /*non_blocking=*/true) : host.to(device);
+}
+
+torch::Tensor keep_on_host(const torch::Tensor& source) {
+  const torch::TensorOptions options = source.options().device(torch::kCPU).pinned_memory(source.is_cuda());
+  return torch::empty_like(source, options, torch::MemoryFormat::Preserve).copy_(source.detach());
 }
 
 HostCopy::HostCopy(const torch::Tensor& source) {
@@ -17,7 +30,7 @@ HostCopy::HostCopy(const torch::Tensor& source) {
   copy_ = torch::empty(source.sizes(), source.options().device(torch::kCPU).pinned_memory(true));
   copy_.copy_(source.detach(), /*non_blocking=*/true);
   copied_.emplace(c10::kCUDA, c10::EventFlag::BACKEND_DEFAULT);  // with its time
-  copied_->record(c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(source.device()));
+  copied_->record(current_stream(source.device()));
 }
 
 bool HostCopy::ready() const {
@@ -32,6 +45,16 @@ std::optional<double> HostCopy::seconds_after(const HostCopy& earlier) const {
 const torch::Tensor& HostCopy::wait() const {
   if (copied_) copied_->synchronize();
   return copy_;
+}
+
+QueuedWork::QueuedWork(torch::Device device) {
+  if (!device.is_cuda()) return;
+  done_.emplace(c10::kCUDA);
+  done_->record(current_stream(device));
+}
+
+void QueuedWork::wait() const {
+  if (done_) done_->synchronize();
 }
 
 }  // namespace sdtune::model

@@ -12,6 +12,9 @@ namespace sdtune::model {
 // goes on at once; what is there already, and a CPU, cost nothing.
 torch::Tensor copy_to_device(const torch::Tensor& host, torch::Device device);
 
+// A copy on the host that stays, in memory that a GPU reads and writes by itself. Waits for the device.
+torch::Tensor keep_on_host(const torch::Tensor& source);
+
 // A copy on the host of what a tensor holds once the device has come that far; on a CPU the tensor itself.
 class HostCopy {
  public:
@@ -26,6 +29,17 @@ class HostCopy {
  private:
   torch::Tensor copy_;
   std::optional<c10::Event> copied_;  // unset on a CPU
+};
+
+// What a device was asked for until this was made.
+class QueuedWork {
+ public:
+  explicit QueuedWork(torch::Device device);
+  // Waits until it is done; on a CPU it is.
+  void wait() const;
+
+ private:
+  std::optional<c10::Event> done_;  // unset on a CPU
 };
 
 }  // namespace sdtune::model

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/base/error.h"
+#include "model/core/device_copy.h"
 #include "model/tokenizer/clip_tokenizer.h"
 
 namespace sdtune::model {
@@ -12,7 +13,7 @@ torch::Tensor token_ids(const ClipTokenizer& tokenizer, const std::vector<std::s
                         const torch::Device& device) {
   std::vector<torch::Tensor> rows;
   for (const std::string& prompt : prompts) rows.push_back(torch::tensor(tokenizer(prompt).ids, torch::kInt64));
-  return torch::stack(rows).to(device);
+  return copy_to_device(torch::stack(rows), device);
 }
 
 // SDXL was trained on the states before the last layer.

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "model/core/device_copy.h"
 #include "model/pipeline/prompt_chunks.h"
 
 namespace sdtune::model {
@@ -67,7 +68,7 @@ TextBatch chunk_texts(const ModelBundle& bundle, const std::vector<std::string>&
 torch::Tensor weighted(const torch::Tensor& states, const torch::Tensor& weights) {
   if (weights.eq(1).all().item<bool>()) return states;
   const torch::Tensor before = states.to(torch::kFloat32);
-  const torch::Tensor after = before * weights.to(states.device()).unsqueeze(-1);
+  const torch::Tensor after = before * copy_to_device(weights, states.device()).unsqueeze(-1);
   const torch::Tensor factor = before.mean({1, 2}, /*keepdim=*/true) / after.mean({1, 2}, /*keepdim=*/true);
   return (after * factor).to(states.scalar_type());
 }
@@ -78,10 +79,10 @@ PromptEmbeds encode_batch(ModelBundle& bundle, TextBatch batch, std::size_t coun
   const torch::Device device = bundle.text_encoder->parameters().front().device();
   batch.first.fill_up(count, bundle.tokenizer);
   PromptIds ids;
-  ids.ids = batch.first.ids().to(device);
+  ids.ids = copy_to_device(batch.first.ids(), device);
   if (bundle.is_xl()) {
     batch.second.fill_up(count, *bundle.tokenizer_2);
-    ids.ids_2 = batch.second.ids().to(device);
+    ids.ids_2 = copy_to_device(batch.second.ids(), device);
   }
   PromptEmbeds embeds = encode_prompts(bundle, ids, clip_skip);
   if (bundle.is_xl()) {

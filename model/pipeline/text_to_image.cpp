@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "model/base/error.h"
+#include "model/core/device.h"
 #include "model/core/device_copy.h"
 #include "model/pipeline/denoiser.h"
 #include "model/pipeline/guidance.h"
@@ -67,7 +68,7 @@ Denoiser make_denoiser(ModelBundle& bundle, const SampleRequest& request, const 
       torch::tensor({original[0], original[1], crop[0], crop[1], size.height, size.width}, torch::kInt64);
   return Denoiser(bundle.unet, context,
                   {embeds.pooled.to(bundle.device(), bundle.dtype()),
-                   ids.to(bundle.device(), bundle.dtype()).expand({context.size(0), -1})});
+                   copy_to_device(ids, bundle.device()).to(bundle.dtype()).expand({context.size(0), -1})});
 }
 
 torch::Tensor start_latents(const ModelBundle& bundle, const SampleRequest& request, const PixelSize& size,
@@ -118,7 +119,8 @@ torch::Tensor run_pass(ModelBundle& bundle, Scheduler& scheduler, const SampleRe
   Denoiser denoiser = make_denoiser(bundle, request, size, guided);
   const Start start = start_of_run(bundle, scheduler, request, size, noise);
   const torch::Device device = bundle.device();
-  torch::Tensor latents = start.latents;
+  // Schedulers keep the memory order of their sample, so that the UNet changes it at no step.
+  torch::Tensor latents = start.latents.contiguous(fast_memory_format(device, bundle.dtype()));
 
   const torch::Tensor all = scheduler.timesteps();
   const torch::Tensor timesteps = all.narrow(0, start.first_timestep, all.size(0) - start.first_timestep);

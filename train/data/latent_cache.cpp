@@ -80,6 +80,7 @@ LatentCache::CachedImage LatentCache::load_image(const ImageFile& file) {
     for (const auto& [name, tensor] : *found) {
       (name == kMean ? entry.moments.mean : entry.moments.deviation) = tensor.to(options_.device);
     }
+    entry.moments = laid_out(entry.moments);
     return entry;
   }
   entry.resized = file.decoded ? file.decoded->resized
@@ -174,8 +175,14 @@ Image LatentCache::cut_out(const CachedImage& entry, const Placing& placing) {
   return placing.mirrored ? model::mirrored(std::move(image)) : image;
 }
 
-LatentCache::Gaussian LatentCache::gaussian(const model::Moments& moments) {
-  return {moments.mean.to(torch::kFloat32), moments.logvar.to(torch::kFloat32).mul(0.5).exp()};
+LatentCache::Gaussian LatentCache::gaussian(const model::Moments& moments) const {
+  return laid_out({moments.mean.to(torch::kFloat32), moments.logvar.to(torch::kFloat32).mul(0.5).exp()});
+}
+
+LatentCache::Gaussian LatentCache::laid_out(Gaussian moments) const {
+  const torch::MemoryFormat format = options_.memory_format;
+  if (format == torch::MemoryFormat::Contiguous) return moments;
+  return {moments.mean.contiguous(format), moments.deviation.contiguous(format)};
 }
 
 LatentCache::Gaussian LatentCache::cached_moments(const std::vector<BatchSlot>& slots) const {
@@ -183,10 +190,10 @@ LatentCache::Gaussian LatentCache::cached_moments(const std::vector<BatchSlot>& 
   for (const BatchSlot& slot : slots) {
     const CachedImage& entry = image_of(slot);
     const std::int64_t row = place(slot).mirrored ? 1 : 0;
-    means.push_back(entry.moments.mean[row]);
-    deviations.push_back(entry.moments.deviation[row]);
+    means.push_back(entry.moments.mean.narrow(0, row, 1));
+    deviations.push_back(entry.moments.deviation.narrow(0, row, 1));
   }
-  return {torch::stack(means), torch::stack(deviations)};
+  return {torch::cat(means), torch::cat(deviations)};
 }
 
 LatentCache::Gaussian LatentCache::fresh_moments(const std::vector<BatchSlot>& slots) const {

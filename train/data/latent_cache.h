@@ -32,6 +32,8 @@ struct LatentOptions {
   double scaling_factor = 0.18215;  // of the VAE
   double shift_factor = 0.0;
   torch::Device device = torch::kCPU;  // of training
+  // Of moments and latents there, so that the UNet changes no layout at each step.
+  torch::MemoryFormat memory_format = torch::MemoryFormat::Contiguous;
 };
 
 // An image to be trained on.
@@ -103,7 +105,8 @@ class LatentCache {
   Gaussian encode_views(const CachedImage& entry) const;
   std::string store_key(const CachedImage& entry, const std::string& file_hash) const;
   const CachedImage& image_of(const BatchSlot& slot) const;
-  static Gaussian gaussian(const model::Moments& moments);
+  Gaussian gaussian(const model::Moments& moments) const;
+  Gaussian laid_out(Gaussian moments) const;
   static Image cut_out(const CachedImage& entry, const Placing& placing);
   Gaussian cached_moments(const std::vector<BatchSlot>& slots) const;
   Gaussian fresh_moments(const std::vector<BatchSlot>& slots) const;

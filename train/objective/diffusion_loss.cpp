@@ -49,7 +49,7 @@ torch::Tensor DiffusionLoss::sample_losses(model::UNet2DConditionModel& unet, co
       options_.loss_type == "l2" ? torch::Tensor() : huber_widths(options_, schedule_, draws.timesteps);
   const torch::Tensor errors = element_errors(options_.loss_type, difference, widths);  // [B, C, h, w]
   const torch::Tensor losses =
-      batch.mask.defined() ? masked_mean(errors, batch.mask, options_) : errors.flatten(1).mean(1);  // [B]
+      batch.mask.defined() ? masked_mean(errors, batch.mask, options_) : mean_of_samples(errors);  // [B]
   if (!options_.snr_gamma) return losses;
   return losses * min_snr_weights(prediction_, schedule_.snr(draws.timesteps), *options_.snr_gamma);
 }

@@ -15,12 +15,18 @@ torch::Tensor min_snr_weights(model::PredictionType type, const torch::Tensor& s
   return ratio.clamp_max(gamma);
 }
 
+torch::Tensor mean_of_samples(const torch::Tensor& errors) {
+  // On a CPU always added in the order of the shape: the sum's last bits depend on the order.
+  const bool in_memory_order = !errors.is_cpu() && errors.is_contiguous(torch::MemoryFormat::ChannelsLast);
+  return (in_memory_order ? errors.permute({0, 2, 3, 1}) : errors).flatten(1).mean(1);
+}
+
 torch::Tensor masked_mean(const torch::Tensor& errors, const torch::Tensor& mask, const ObjectiveOptions& options) {
   const torch::Tensor weights = mask.clamp_min(options.unmasked_weight);
-  const torch::Tensor means = (errors * weights).flatten(1).mean(1);
+  const torch::Tensor means = mean_of_samples(errors * weights);
   if (!options.normalize_masked_area_loss) return means;
   // All of an image may be outside the mask, and weigh nothing.
-  return means / weights.flatten(1).mean(1).clamp_min(1e-6);
+  return means / mean_of_samples(weights).clamp_min(1e-6);
 }
 
 }  // namespace sdtune::train

@@ -13,6 +13,9 @@ namespace sdtune::train {
 // for v, min(snr, gamma) for x0. Finite also where snr is 0 (zero terminal SNR).
 torch::Tensor min_snr_weights(model::PredictionType type, const torch::Tensor& snr, double gamma);
 
+// The mean of each sample: [B, C, h, w] -> [B]. On a GPU in the memory order of the errors, and so the gradient.
+torch::Tensor mean_of_samples(const torch::Tensor& errors);
+
 // A mask that is 1 on the subject weighs the errors of the latent's places, as OneTrainer and kohya's scripts do.
 // errors [B, C, h, w] and mask [B, 1, h, w] in [0, 1], float32 -> [B]. A place weighs as much as its mask, and at least
 // unmasked_weight. The mean is over all places, so the loss falls with the subject's area; with

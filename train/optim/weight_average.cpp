@@ -12,8 +12,7 @@ WeightAverage::WeightAverage(const Optimizer& optimizer, double decay, bool offl
   for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
     const torch::Tensor master = optimizer.masters()[i];
     masters_.push_back(master);
-    averages_.push_back(master.to(offload ? torch::Device(torch::kCPU) : master.device(), master.scalar_type(),
-                                  /*non_blocking=*/false, /*copy=*/true));
+    averages_.push_back(offload ? model::keep_on_host(master) : master.clone());
     values_.emplace_back(optimizer.parameters()[i].name, averages_.back());
   }
 }
@@ -23,28 +22,42 @@ void WeightAverage::update(std::int64_t steps, std::optional<std::int64_t> fixed
   if (fixed) fix(*fixed);
   const auto n = static_cast<double>(steps - 1);
   const double decay = n < 1 ? 0.0 : std::min(decay_, (1.0 + n) / (10.0 + n));
-  if (averages_.empty() || averages_.front().device() == masters_.front().device()) {
+  if (!is_offloaded()) {
     at::_foreach_lerp_(averages_, masters_, 1.0 - decay);
     return;
   }
+  // There and back one at a time, to hold only one on the device, in the order of its stream.
   for (std::size_t i = 0; i < averages_.size(); ++i) {
-    averages_[i].lerp_(masters_[i].to(averages_[i].device()), 1.0 - decay);  // one at a time, to hold only one twice
+    torch::Tensor average = averages_[i].to(masters_[i].device(), /*non_blocking=*/true);
+    average.lerp_(masters_[i], 1.0 - decay);
+    averages_[i].copy_(average, /*non_blocking=*/true);
   }
+  update_.emplace(masters_.front().device());
+}
+
+bool WeightAverage::is_offloaded() const {
+  return !averages_.empty() && averages_.front().device() != masters_.front().device();
+}
+
+const std::vector<std::pair<std::string, torch::Tensor>>& WeightAverage::values() const {
+  if (update_) update_->wait();
+  return values_;
 }
 
 // An average that equals its master stays equal to it: a step of length 0 in between.
 void WeightAverage::fix(std::int64_t group) {
   for (std::size_t i = 0; i < averages_.size(); ++i) {
-    if (optimizer_.parameters()[i].rate_group == group) averages_[i].copy_(masters_[i]);
+    if (optimizer_.parameters()[i].rate_group == group) averages_[i].copy_(masters_[i], /*non_blocking=*/true);
   }
 }
 
 AveragedWeights::AveragedWeights(Optimizer& optimizer, const WeightAverage& average) : optimizer_(optimizer) {
   const torch::NoGradGuard no_grad;
+  const auto& averages = average.values();
   for (std::size_t i = 0; i < optimizer_.parameters().size(); ++i) {
     torch::Tensor weight = optimizer_.parameters()[i].weight.detach();
     kept_.push_back(weight.clone());
-    weight.copy_(average.values()[i].second);
+    weight.copy_(averages[i].second, /*non_blocking=*/true);
   }
 }
 

@@ -11,31 +11,35 @@
 #include <utility>
 #include <vector>
 
+#include "model/core/device_copy.h"
 #include "train/optim/optimizer.h"
 
 namespace sdtune::train {
 
 class WeightAverage {
  public:
-  // Starts from the masters as they are. The averages live on their device, or in the machine's memory if `offload`.
+  // Starts from the masters as they are. The averages live on their device, or in the machine's memory if `offload`,
+  // from where they pass through a GPU one at a time.
   WeightAverage(const Optimizer& optimizer, double decay, bool offload = false);
 
   // After step `steps` (counted from 1). The decay warms up as diffusers' EMAModel has it: 0 at the first step, so that
   // the initial values are forgotten, then (1 + n) / (10 + n) for n = steps - 1 until it reaches `decay`. A rate group
-  // that is no longer trained is `fixed`: as there, its averages become its weights. Never synchronises with a GPU
-  // unless offloaded.
+  // that is no longer trained is `fixed`: as there, its averages become its weights. Never waits for a GPU.
   void update(std::int64_t steps, std::optional<std::int64_t> fixed = std::nullopt);
 
-  // The averages by parameter name: float32, in the order of the optimizer's parameters.
-  const std::vector<std::pair<std::string, torch::Tensor>>& values() const { return values_; }
+  // The averages by parameter name: float32, in the order of the optimizer's parameters. Waits for those that are on
+  // their way from a GPU.
+  const std::vector<std::pair<std::string, torch::Tensor>>& values() const;
 
  private:
+  bool is_offloaded() const;
   void fix(std::int64_t group);
 
   const Optimizer& optimizer_;
   double decay_;
   std::vector<std::pair<std::string, torch::Tensor>> values_;
   std::vector<torch::Tensor> averages_, masters_;
+  std::optional<model::QueuedWork> update_;  // the last one of offloaded averages
 };
 
 // While one lives, the trained weights are their averages.

@@ -77,6 +77,7 @@ LatentOptions latent_options(const PrepareContext& context) {
   latent.cache = options.cache_latents;
   latent.scaling_factor = vae.scaling_factor;
   latent.device = context.device;
+  latent.memory_format = model::fast_memory_format(context.device, context.bundle.dtype());
   latent.shift_factor = vae.shift_factor.value_or(0.0);
   return latent;
 }

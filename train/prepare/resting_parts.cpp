@@ -1,25 +1,33 @@
 #include "train/prepare/resting_parts.h"
 
-#include <utility>
+#include "model/core/device_copy.h"
 
 namespace sdtune::train {
 
-RestingParts::RestingParts(std::vector<std::shared_ptr<torch::nn::Module>> parts, torch::Device device,
-                           torch::Device resting_place)
-    : parts_(std::move(parts)), device_(device), resting_place_(resting_place) {
-  move_to(resting_place_);
+RestingParts::RestingParts(const std::vector<std::shared_ptr<torch::nn::Module>>& parts, torch::Device device)
+    : device_(device) {
+  for (const std::shared_ptr<torch::nn::Module>& part : parts) {
+    for (const auto& tensors : {part->parameters(), part->buffers()}) {
+      for (const torch::Tensor& tensor : tensors) weights_.push_back({tensor, model::keep_on_host(tensor)});
+    }
+  }
+  move_to_host();
 }
 
-void RestingParts::move_to(torch::Device place) {
-  for (const std::shared_ptr<torch::nn::Module>& part : parts_) part->to(place);
+void RestingParts::move_to_device() {
+  for (const auto& [weight, host] : weights_) torch::Tensor(weight).set_data(host.to(device_, /*non_blocking=*/true));
+}
+
+void RestingParts::move_to_host() {
+  for (const auto& [weight, host] : weights_) torch::Tensor(weight).set_data(host);
 }
 
 RestingParts::OnDevice::OnDevice(RestingParts* parts) : parts_(parts) {
-  if (parts_ != nullptr && parts_->users_++ == 0) parts_->move_to(parts_->device_);
+  if (parts_ != nullptr && parts_->users_++ == 0) parts_->move_to_device();
 }
 
 RestingParts::OnDevice::~OnDevice() {
-  if (parts_ != nullptr && --parts_->users_ == 0) parts_->move_to(parts_->resting_place_);
+  if (parts_ != nullptr && --parts_->users_ == 0) parts_->move_to_host();
 }
 
 }  // namespace sdtune::train

@@ -11,11 +11,10 @@ namespace sdtune::train {
 
 class RestingParts {
  public:
-  // `parts` are on `device` and move to `resting_place` at once.
-  RestingParts(std::vector<std::shared_ptr<torch::nn::Module>> parts, torch::Device device,
-               torch::Device resting_place);
+  // `parts` are on `device` and move to the host at once. Their weights must not be written from then on.
+  RestingParts(const std::vector<std::shared_ptr<torch::nn::Module>>& parts, torch::Device device);
 
-  // Back on the device while an object of it lives: generation and encoding need every part.
+  // Back on the device while an object of it lives: generation and encoding need every part. Neither way waits.
   class OnDevice {
    public:
     explicit OnDevice(RestingParts* parts);  // null: nothing rests
@@ -28,11 +27,15 @@ class RestingParts {
   };
 
  private:
-  void move_to(torch::Device place);
+  struct Weight {
+    torch::Tensor weight;  // of the module
+    torch::Tensor host;    // what it holds, always
+  };
+  void move_to_device();
+  void move_to_host();
 
-  std::vector<std::shared_ptr<torch::nn::Module>> parts_;
+  std::vector<Weight> weights_;
   torch::Device device_;
-  torch::Device resting_place_;
   int users_ = 0;
 };
 

@@ -92,7 +92,7 @@ void rest_unused_parts(Run& run) {
   if (run.data.latents->cached()) parts.push_back(run.bundle.vae.ptr());
   if (!run.trains_text()) parts.push_back(run.bundle.text_encoder.ptr());
   if (!run.trains_text() && run.bundle.is_xl()) parts.push_back(run.bundle.text_encoder_2.ptr());
-  if (!parts.empty()) run.resting = std::make_unique<RestingParts>(std::move(parts), run.device, torch::kCPU);
+  if (!parts.empty()) run.resting = std::make_unique<RestingParts>(parts, run.device);
 }
 
 // Masters start from the float32 weights, and only then do the modules get the compute dtype.

@@ -47,8 +47,9 @@ void generate_validation(Run& run, ValidationOutcome& outcome, const StopFlag& s
     event.seeds.push_back(static_cast<std::uint64_t>(run.config.run.seed + i));
   }
   torch::Tensor pixels;
+  const torch::Device meeting_place = run.group->world_size() > 1 ? run.device : torch::Device(torch::kCPU);
   outcome.failure =
-      run_share(*run.group, [&] { pixels = generate_share(run, options, event.seeds, stop).to(run.device); });
+      run_share(*run.group, [&] { pixels = generate_share(run, options, event.seeds, stop).to(meeting_place); });
   if (agreed_signal(*run.group, stop) != 0) {
     outcome = {};
     return;

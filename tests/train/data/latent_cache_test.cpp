@@ -70,6 +70,20 @@ TEST_F(LatentCacheTest, LatentIsMeanPlusNoiseScaled) {
       << "class images are drawn anew";
 }
 
+TEST_F(LatentCacheTest, MemoryFormatChangesNoNumber) {
+  options_.random_flip = true;
+  for (const bool cached : {true, false}) {
+    const torch::Tensor plain = cache(cached).latents(slots_);
+    options_.memory_format = torch::MemoryFormat::ChannelsLast;
+    const torch::Tensor laid_out = cache(cached).latents(slots_);
+    EXPECT_TRUE(laid_out.is_contiguous(torch::MemoryFormat::ChannelsLast));
+    EXPECT_TRUE(cache(cached).latents({slots_[0]}).is_contiguous(torch::MemoryFormat::ChannelsLast));
+    EXPECT_TRUE(torch::equal(laid_out, plain));
+    options_.memory_format = torch::MemoryFormat::Contiguous;
+    EXPECT_FALSE(cache(cached).latents(slots_).is_contiguous(torch::MemoryFormat::ChannelsLast));
+  }
+}
+
 TEST_F(LatentCacheTest, FlipsHalfOfTheSlots) {
   options_.random_flip = true;
   std::vector<BatchSlot> slots;
