@@ -6,7 +6,7 @@
     diffusers_side.py time  --base DIR --output FILE.json --device cpu|cuda --dtype float32|bfloat16|float16 --resolution PX
 
 `steps` repeats recorded steps (train/prove/step_record.h) in float32 with diffusers' UNet and torch.optim.AdamW, and writes a record
-of the same layout. `time` is the loop of diffusers' examples/dreambooth/train_dreambooth.py: float32 weights under autocast, clipping,
+of the same layout. `time` is the loop of diffusers' example train_dreambooth.py: float32 weights under autocast, clipping,
 fused AdamW; latents and prompt embeddings are given, as sdtune caches them.
 """
 
