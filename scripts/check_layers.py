@@ -68,17 +68,19 @@ APP = {
     "app": ["app/cli", "app/commands", "model/base"],
     "app/cli": [*LOW, "model/core"],
     "app/faces": [],
+    "app/launch": ["model/base", "model/options"],
     "app/ui": ["model/base", "train/observe"],
     "app/machine": ["model/base", "model/core"],
     "app/prove": ["app/cli", "app/commands", "app/machine", *WHOLE_MODEL, *WHOLE_TRAIN],
-    "app/commands": ["app/cli", "app/machine", "app/ui", *WHOLE_MODEL, *WHOLE_TRAIN],
+    "app/commands": ["app/cli", "app/launch", "app/machine", "app/ui", *WHOLE_MODEL, *WHOLE_TRAIN],
 }
 PYTHON = {"python/src": [*WHOLE_MODEL, *WHOLE_TRAIN]}
 ALLOWED = {**MODEL, **TRAIN, **PORTRAIT, **APP, **PYTHON}
 # Folders in which only these headers of another one may be included.
 ONLY = {(folder, "train/config"): re.compile(r"_options\.h$") for folder in COMPONENTS}
 NO_TORCH = {"model/base", "model/files", "model/options", "model/tokenizer", "model/image", "train/config",
-            "train/portrait/scene", "train/portrait/detailed", "train/portrait/renderer", "app/faces"}
+            "train/portrait/scene", "train/portrait/detailed", "train/portrait/renderer", "app/faces",
+            "app/launch"}
 
 MAX_ROOM = 30  # a header and its source count as one
 CPP = {".h", ".cpp", ".cu", ".cuh"}

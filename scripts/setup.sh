@@ -57,7 +57,7 @@ find_cuda() {
 make_venv() {
   [ -x .venv/bin/python ] || { say "making .venv"; python3 -m venv .venv; }
   local file files=(requirements/build.txt)
-  [ "$tests" = OFF ] || files+=(requirements/test.txt)
+  [ "$tests" = OFF ] || files+=(requirements/test.txt requirements/test-schemas.txt)
   if [ "$SDTUNE_CUDA" = ON ] && ! has_nvcc; then files+=(requirements/cuda.txt); fi
   # A stamp a file: what is installed is not installed twice.
   for file in "${files[@]}"; do
@@ -66,7 +66,11 @@ make_venv() {
     [ "$(cat "$stamp_file" 2>/dev/null)" != "$stamp" ] || continue
     say "installing Python packages of $file"
     # Not compiled to bytecode: sdtune imports nothing of torch, and who imports a file compiles it then.
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements/build.txt -r "$file"
+    if [ "$file" = requirements/test-schemas.txt ]; then
+      .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps -r "$file"
+    else
+      .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements/build.txt -r "$file"
+    fi
     printf '%s' "$stamp" >"$stamp_file"
   done
 }

@@ -15,6 +15,7 @@ struct Arguments {
   std::vector<std::string> positionals;
   std::vector<Problem> problems;  // unknown flags, missing values: all of them
   bool help = false;
+  std::vector<std::string> command;  // the words behind `--`, for a command that takes a command
 };
 
 // Each field is a flag --its-name (also --its_name, and its aliases). A bool may stand alone (true), take a value, or

@@ -12,7 +12,9 @@ namespace {
 constinit StopFlag process_flag;
 
 void on_signal(int number) {
-  if (!process_flag.request(number)) _exit(128 + number);
+  // SIGUSR1 is what schedulers send ahead of a limit (sbatch --signal), and means what SIGTERM means.
+  const int meaning = number == SIGUSR1 ? SIGTERM : number;
+  if (!process_flag.request(meaning)) _exit(128 + meaning);
 }
 
 }  // namespace
@@ -33,6 +35,7 @@ StopFlag& install_stop_signals() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGUSR1, &action, nullptr);
   return process_flag;
 }
 

@@ -1,5 +1,5 @@
-// SIGINT and SIGTERM: the first one asks the work to stop at the next safe point, the second one ends the process at
-// once.
+// SIGINT, SIGTERM and SIGUSR1 (which means SIGTERM): the first one asks the work to stop at the next safe point, the
+// second one ends the process at once.
 #pragma once
 
 #include "model/base/stop_flag.h"

@@ -1,5 +1,6 @@
 #include "app/commands/command.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "app/ui/terminal.h"
@@ -51,6 +52,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_eval_command());
   commands.push_back(make_convert_command());
   commands.push_back(make_merge_command());
+  commands.push_back(make_launch_command());
   commands.push_back(make_reference_command());
   return commands;
 }
@@ -69,7 +71,10 @@ int run_command_line(const std::vector<std::string>& words) {
   for (const auto& command : commands) {
     if (command->help().name != first) continue;
     const FieldList fields = command->fields();
-    Arguments arguments = parse_arguments({words.begin() + 1, words.end()}, fields);
+    auto end = words.end();
+    if (command->takes_command()) end = std::find(words.begin() + 1, words.end(), "--");
+    Arguments arguments = parse_arguments({words.begin() + 1, end}, fields);
+    if (end != words.end()) arguments.command.assign(end + 1, words.end());
     if (!arguments.help) return command->run(std::move(arguments));
     std::fputs(help_text(command->help(), fields, command->presets(), terminal_columns(stdout)).c_str(), stdout);
     return 0;

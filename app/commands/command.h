@@ -20,6 +20,8 @@ class Command {
   virtual FieldList fields() = 0;
   // For help: the presets that set defaults of fields(); none for a command that does not train.
   virtual std::vector<Preset> presets() const { return {}; }
+  // Whether the words behind `--` are a command of their own, and go to Arguments::command as they are.
+  virtual bool takes_command() const { return false; }
   // Not listed in `sdtune --help`: for our own scripts.
   virtual bool hidden() const { return false; }
   // Does the work and returns the exit code. Takes `arguments` with its problems, to report them with those it finds.
@@ -41,6 +43,7 @@ std::unique_ptr<Command> make_pretrain_command();
 std::unique_ptr<Command> make_eval_command();
 std::unique_ptr<Command> make_convert_command();
 std::unique_ptr<Command> make_merge_command();
+std::unique_ptr<Command> make_launch_command();
 std::unique_ptr<Command> make_reference_command();
 
 // Every command, in the order of `sdtune --help`.

@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "app/cli/error_report.h"
+#include "app/cli/given_options.h"
 #include "app/commands/command.h"
-#include "app/commands/command_options.h"
 #include "app/commands/convert_options.h"
 #include "app/commands/lora_conversion.h"
 #include "app/commands/model_output.h"

@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "app/cli/error_report.h"
+#include "app/cli/given_options.h"
 #include "app/commands/chosen_model.h"
 #include "app/commands/command.h"
-#include "app/commands/command_options.h"
 #include "app/commands/eval_options.h"
 #include "app/ui/progress_line.h"
 #include "model/core/device.h"

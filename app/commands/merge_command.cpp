@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "app/cli/error_report.h"
+#include "app/cli/given_options.h"
 #include "app/commands/chosen_model.h"
 #include "app/commands/command.h"
-#include "app/commands/command_options.h"
 #include "app/commands/merge_options.h"
 #include "app/commands/model_output.h"
 #include "model/core/device.h"

@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <string>
 
+#include "app/cli/given_options.h"
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
-#include "app/commands/command_options.h"
 #include "app/ui/progress_line.h"
 #include "model/base/error.h"
 #include "model/options/option_group.h"

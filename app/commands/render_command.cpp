@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "app/cli/error_report.h"
+#include "app/cli/given_options.h"
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
-#include "app/commands/command_options.h"
 #include "app/commands/render_options.h"
 #include "app/ui/progress_line.h"
 #include "model/image/grid.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "app/commands/command_options.h"
+#include "app/cli/given_options.h"
 #include "model/files/file_system.h"
 #include "model/generate/a1111_parameters.h"
 #include "model/generate/lora_tags.h"

@@ -179,12 +179,29 @@ def variable(name: str, value: str) -> Fault:
     return plant
 
 
+def srun(hosts: str) -> Fault:
+    """A task of a job step on these hosts."""
+    def plant(place: Place) -> list[str]:
+        place.environment |= {"SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_NTASKS": "2", "SLURM_JOB_ID": "1",
+                              "SLURM_STEP_NODELIST": hosts}
+        return []
+    return plant
+
+
 RANKS: dict[str, Fault] = {
     "kernels that are unknown": variable("SDTUNE_KERNELS", "fast"),
     "rank that is no number": several_ranks(RANK="first"),
     "rank beyond the others": several_ranks(RANK="2"),
     "rank without a number of ranks": several_ranks(WORLD_SIZE=""),
     "ranks without an address": several_ranks(MASTER_ADDR=""),
+    "rank that contradicts SLURM's": several_ranks(SLURM_STEP_ID="0", SLURM_PROCID="1", SLURM_NTASKS="2"),
+    "host list that is too long": srun("a" * 70000),
+    "host list with an open bracket": srun("node[1"),
+    "host list without a number": srun("node[a]"),
+    "host list with a semicolon": srun("node;1"),
+    "host list that is empty": srun(""),
+    "host list with a long name": srun("a" * 300),
+    "host list with an option": srun("-node"),
     "rank and a fault of the options": both(several_ranks(MASTER_PORT="none"), option("--device", "gpu")),
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "model/base/error.h"
+#include "train/dist/rank_variables.h"
 
 namespace sdtune::train {
 
@@ -21,7 +22,7 @@ std::int64_t read_number(const EnvironmentReader& read, const std::string& name,
     throw ConfigError(name,
                       "not a number in range (got '" + *text + "'; allowed: " + std::to_string(least) + " to " +
                           std::to_string(most) + ")",
-                      "the environment variable is set by torchrun");
+                      "the environment variable is set by the launcher (sdtune launch, torchrun, srun, mpirun)");
   }
   return value;
 }
@@ -30,13 +31,14 @@ void require(const EnvironmentReader& read, const std::string& name, const std::
   const std::optional<std::string> value = read(name);
   if (!value || value->empty()) {
     throw ConfigError(name, "the environment variable is not set, and " + because,
-                      "start the ranks with torchrun --no-python");
+                      "start the ranks with sdtune launch or torchrun --no-python");
   }
 }
 
 }  // namespace
 
-RankEnv read_rank_env(const EnvironmentReader& read) {
+RankEnv read_rank_env(const EnvironmentReader& environment) {
+  const EnvironmentReader read = with_other_launchers(environment);
   RankEnv env;
   if (!read("RANK") && !read("WORLD_SIZE")) return env;
   require(read, "RANK", "WORLD_SIZE is");

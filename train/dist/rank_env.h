@@ -1,4 +1,4 @@
-// Who this process is among the ranks, from the environment that torchrun (or a person) sets.
+// Who this process is among the ranks, from the environment that a launcher (or a person) sets.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,9 @@ struct RankEnv {
 // The value of an environment variable, or nothing.
 using EnvironmentReader = std::function<std::optional<std::string>(const std::string&)>;
 
-// One rank when neither RANK nor WORLD_SIZE is set. Throws ConfigError naming the variable: one without the other, not
-// a number, out of range, no MASTER_ADDR or MASTER_PORT with several ranks.
+// One rank when neither RANK nor WORLD_SIZE is set, nor what mpirun or srun set (rank_variables.h). Throws ConfigError
+// naming the variable: one without the other, not a number, out of range, no MASTER_ADDR or MASTER_PORT with several
+// ranks.
 RankEnv read_rank_env(const EnvironmentReader& read);
 RankEnv read_rank_env();  // from the process environment
 

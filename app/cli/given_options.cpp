@@ -1,4 +1,4 @@
-#include "app/commands/command_options.h"
+#include "app/cli/given_options.h"
 
 namespace sdtune::app {
 

@@ -1,0 +1,82 @@
+// `sdtune launch`: several ranks of `sdtune train`.
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+
+#include "app/cli/arguments.h"
+#include "app/cli/given_options.h"
+#include "app/commands/command.h"
+#include "app/commands/training_arguments.h"
+#include "app/launch/launch.h"
+#include "app/launch/restart_words.h"
+#include "train/config/run_folder.h"
+
+namespace sdtune::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool has_whole_checkpoint(const fs::path& checkpoints) {
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints, none)) {
+    if (fs::exists(entry.path() / "manifest.json", none)) return true;
+  }
+  return false;
+}
+
+class LaunchCommand : public Command {
+ public:
+  CommandHelp help() const override {
+    return {
+        "launch", "Starts several ranks of train, on one machine or many, and restarts what was lost.",
+        "sdtune launch --nproc N [--nnodes M --node-rank R --rendezvous HOST:PORT] -- train --images DIR [options]"};
+  }
+  FieldList fields() override { return options_.fields(); }
+  bool takes_command() const override { return true; }
+
+  int run(Arguments arguments) override {
+    GivenOptions given = apply_options(options_.fields(), arguments, "", "the command to start follows --");
+    const std::vector<Problem> more = launch_problems(options_);
+    given.problems.insert(given.problems.end(), more.begin(), more.end());
+    const std::vector<std::string>& words = arguments.command;
+    if (words.empty() || words.front() != "train") {
+      given.problems.push_back({"--",
+                                words.empty() ? "no command follows (allowed: train)"
+                                              : "cannot start this command (got " + words.front() + "; allowed: train)",
+                                "sdtune launch --nproc 2 -- train --images DIR"});
+    } else {
+      // Before any rank: a mistake in the options is one line, and costs no start.
+      Arguments of_train = parse_arguments({words.begin() + 1, words.end()}, training_.fields());
+      if (of_train.help) return run_command_line({"train", "--help"});
+      training_.load(of_train);
+      const std::vector<Problem>& wrong = training_.loaded.problems;
+      given.problems.insert(given.problems.end(), wrong.begin(), wrong.end());
+    }
+    if (!given.problems.empty()) throw ConfigError(given.problems);
+    started_ = fs::file_time_type::clock::now() - std::chrono::seconds(2);  // coarse clocks of file systems
+    return launch_ranks(options_, [&](std::int64_t attempt) { return words_of(words, attempt); });
+  }
+
+ private:
+  std::vector<std::string> words_of(const std::vector<std::string>& words, std::int64_t attempt) const {
+    if (attempt == 0) return words;
+    const train::TrainConfig& config = training_.loaded.config;
+    const train::RunFolder folder = train::run_folder(config);
+    std::error_code none;
+    const fs::file_time_type written = fs::last_write_time(folder.record(), none);
+    return restart_words(words, {config.checkpoint.resume_from_checkpoint, config.run.overwrite,
+                                 !none && written >= started_, has_whole_checkpoint(folder.checkpoints())});
+  }
+
+  LaunchOptions options_;
+  TrainingArguments training_;
+  fs::file_time_type started_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_launch_command() {
+  return std::make_unique<LaunchCommand>();
+}
+
+}  // namespace sdtune::app

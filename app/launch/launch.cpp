@@ -1,0 +1,79 @@
+#include "app/launch/launch.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "app/launch/held_port.h"
+#include "app/launch/old_store.h"
+#include "app/launch/rank_group.h"
+#include "app/launch/rank_variables.h"
+
+namespace sdtune::app {
+namespace {
+
+// The cores that this process may use, which a container or scheduler may have limited.
+std::int64_t usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : ::sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
+  return entries;
+}
+
+// Runs the ranks once.
+void run_attempt(RankGroup& group, const LaunchOptions& options, const SignalReader& signals,
+                 const std::vector<std::string>& words, std::int64_t attempt) {
+  RankPlan plan{options.nproc, options.nnodes, options.node_rank, "127.0.0.1", 0, attempt, usable_cores()};
+  std::optional<HeldPort> held;
+  if (options.rendezvous.empty()) {
+    plan.port = held.emplace().port();
+  } else {
+    const Rendezvous place = parse_rendezvous(options.rendezvous);
+    plan.address = place.host;
+    plan.port = place.port;
+  }
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  for (std::int64_t local = 0; local < options.nproc; ++local) {
+    group.start(options.node_rank * options.nproc + local,
+                {program, words, rank_environment(own_environment(), plan, local), signals.before()});
+  }
+  group.wait();
+}
+
+}  // namespace
+
+int launch_ranks(const LaunchOptions& options, const WordsOfAttempt& words) {
+  const std::chrono::milliseconds grace(static_cast<std::int64_t>(options.grace * 1000));
+  SignalReader signals;
+  for (std::int64_t attempt = 0;; ++attempt) {
+    RankGroup group(signals, grace);
+    run_attempt(group, options, signals, words(attempt), attempt);
+    const RankEnd* cause = first_cause(group.ends());
+    if (cause == nullptr) return 0;
+    const bool again = group.forwarded() == 0 && may_retry(*cause);
+    if (!again || attempt == options.max_restarts) {
+      std::fprintf(stderr, "sdtune: launch: rank %lld %s; %s\n", static_cast<long long>(cause->rank),
+                   describe(*cause).c_str(),
+                   group.forwarded() != 0 ? "a signal asked for the stop"
+                   : again                ? "no restart is left (--max-restarts)"
+                                          : "this is not retried");
+      return exit_code(*cause);
+    }
+    std::fprintf(stderr, "sdtune: launch: rank %lld %s; restart %lld of %lld\n", static_cast<long long>(cause->rank),
+                 describe(*cause).c_str(), static_cast<long long>(attempt + 1),
+                 static_cast<long long>(options.max_restarts));
+    if (options.node_rank == 0) continue;  // its rank 0 has ended
+    const int signal = wait_for_old_store(parse_rendezvous(options.rendezvous), signals);
+    if (signal != 0) return static_cast<int>(signal == SIGINT ? ExitCode::kInterrupted : ExitCode::kTerminated);
+  }
+}
+
+}  // namespace sdtune::app

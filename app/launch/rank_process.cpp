@@ -1,0 +1,139 @@
+#include "app/launch/rank_process.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "model/base/error.h"
+
+namespace sdtune::app {
+namespace {
+
+constexpr std::size_t kPart = 64 * 1024;
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+// In one write where the reader allows it. A reader that went away stops no training.
+void write_all(int file, const std::string& text) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t written = ::write(file, text.data() + done, text.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    done += static_cast<std::size_t>(written);
+  }
+}
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw StorageError("launch", what + ": " + std::strerror(errno), "ulimit -n and -u bound files and processes");
+}
+
+// In the child between fork and exec: only calls that are async-signal-safe.
+[[noreturn]] void become_rank(const RankStart& start, char** words, char** environment, const int* ends, pid_t parent) {
+  ::setpgid(0, 0);  // Ctrl-C of the terminal reaches launch alone, which hands it on once
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(128 + SIGKILL);  // launch ended before the line above
+  const int nothing = ::open("/dev/null", O_RDONLY);
+  if (nothing < 0 || ::dup2(nothing, STDIN_FILENO) < 0 || ::dup2(ends[0], STDOUT_FILENO) < 0 ||
+      ::dup2(ends[1], STDERR_FILENO) < 0) {
+    ::_exit(127);
+  }
+  if (nothing > STDERR_FILENO) ::close(nothing);
+  ::sigprocmask(SIG_SETMASK, &start.signals, nullptr);
+  ::execve(start.program.c_str(), words, environment);
+  ::_exit(127);
+}
+
+}  // namespace
+
+RankProcess::RankProcess(std::int64_t rank, const RankStart& start)
+    : rank_(rank),
+      lines_{OutputLines("[rank " + std::to_string(rank) + "] "), OutputLines("[rank " + std::to_string(rank) + "] ")} {
+  std::vector<std::string> all{start.program};
+  all.insert(all.end(), start.words.begin(), start.words.end());
+  const std::vector<char*> words = pointers(all);
+  const std::vector<char*> environment = pointers(start.environment);
+  int ends[2] = {-1, -1};
+  for (int stream = 0; stream < 2; ++stream) {
+    int both[2];
+    if (::pipe2(both, O_CLOEXEC) != 0) refuse("no pipe for a rank");
+    ::fcntl(both[0], F_SETFL, O_NONBLOCK);
+    pipes_[stream] = both[0];
+    ends[stream] = both[1];
+  }
+  const pid_t parent = ::getpid();
+  pid_ = ::fork();
+  if (pid_ == 0)
+    become_rank(start, const_cast<char**>(words.data()), const_cast<char**>(environment.data()), ends, parent);
+  const int reason = errno;
+  ::close(ends[0]);
+  ::close(ends[1]);
+  errno = reason;
+  if (pid_ < 0) refuse("no process for a rank");
+  ::setpgid(pid_, pid_);  // whoever comes first; it must be there before a signal is sent to it
+  runs_ = true;
+}
+
+RankProcess::~RankProcess() {
+  if (runs_) {
+    ::kill(-pid_, SIGKILL);
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  for (const int file : pipes_) {
+    if (file >= 0) ::close(file);
+  }
+}
+
+void RankProcess::send(int signal) {
+  if (!runs_) return;
+  signalled_ = true;
+  // Only SIGKILL to what it has started: a program of its own need not know the others.
+  ::kill(signal == SIGKILL ? -pid_ : pid_, signal);
+}
+
+bool RankProcess::reap(int& status) {
+  if (!runs_) return false;
+  siginfo_t info{};
+  if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
+    return false;
+  }
+  ::kill(-pid_, SIGKILL);  // while the number still is its own
+  ::waitpid(pid_, &status, 0);
+  runs_ = false;
+  return true;
+}
+
+void RankProcess::relay(int stream) {
+  char bytes[kPart];
+  while (pipes_[stream] >= 0) {
+    const ssize_t got = ::read(pipes_[stream], bytes, sizeof(bytes));
+    if (got > 0) {
+      write_all(STDOUT_FILENO + stream, lines_[stream].add({bytes, static_cast<std::size_t>(got)}));
+      continue;
+    }
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return;
+    ::close(pipes_[stream]);
+    pipes_[stream] = -1;
+  }
+}
+
+void RankProcess::finish_output() {
+  for (int stream = 0; stream < 2; ++stream) {
+    relay(stream);
+    write_all(STDOUT_FILENO + stream, lines_[stream].finish());
+  }
+}
+
+}  // namespace sdtune::app
