@@ -8,6 +8,7 @@ from typing import Any
 from . import _native
 from ._plan_view import Plan
 from ._results import Metrics, PipelineOutput, Problems, TrainResult
+from ._step_events import step_callback
 
 # As C++ registers them; the names of _native are replaced by those that `import sdtune` shows (_signatures.py).
 core: Any = _native
@@ -47,6 +48,8 @@ def seeds_of(keywords: dict[str, Any], count: int) -> list[int | None]:
 
 def generate(pipe: _native.StableDiffusionPipeline, prompt: Any, **keywords: Any) -> PipelineOutput:
     """A call of a pipeline."""
+    names = ("on_step", "callback_on_step_end", "callback_on_step_end_tensor_inputs")
+    keywords["on_step"] = step_callback(pipe, *(keywords.pop(name, None) for name in names))
     images = native_generate(pipe, prompt, **keywords).images
     prompts = prompts_of(prompt, keywords.get("num_images_per_prompt") or 1)
     return PipelineOutput(images, prompts, seeds_of(keywords, len(prompts)))
@@ -54,4 +57,3 @@ def generate(pipe: _native.StableDiffusionPipeline, prompt: Any, **keywords: Any
 
 for function, native in ((check, native_check), (plan, native_plan), (generate, native_generate)):
     function.__doc__ = native.__doc__  # beginning with the signature that pybind11 writes
-native_output = core.PipelineOutput  # referred to, since a type that is collected cannot be returned by the core

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from . import _background, _calls, _native, _native_views, _plan_view, _progress, _results, _train
+from . import _background, _calls, _native, _native_views, _pipeline_names, _plan_view, _progress, _results, _step_events, _train
 
 TYPES = {"string": "str", "list of strings": "Sequence[str]"}
 TEXT_OPTIONS = ("negative_prompt", "prompt_syntax", "clip_skip")
@@ -44,12 +44,13 @@ def signed(function: Callable[..., Any], name: str, parameters: Iterable[inspect
 
 def add_python_side() -> None:
     """Puts what is written in Python in place of what _native registered, and gives classes how they show themselves."""
-    names = {"check": _calls.check, "plan": _calls.plan, "PipelineOutput": _results.PipelineOutput,
+    names = {"check": _calls.check, "plan": _calls.plan, "PipelineOutput": _results.PipelineOutput, "SampleEvent": _step_events.SampleEvent,
              "TrainResult": _results.TrainResult, "Metrics": _results.Metrics, "Problems": _results.Problems,
              "Plan": _plan_view.Plan, "Run": _background.Run, "RunProgress": _progress.RunProgress}
     for name, thing in names.items():
         setattr(_native, name, thing)
     _native_views.add_views()
+    _pipeline_names.add_names()
 
 
 def add_signatures() -> None:

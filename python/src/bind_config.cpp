@@ -157,6 +157,7 @@ void register_config(py::module_& module) {
           "The text of a YAML file that from_yaml reads back, with where each value came from as a comment.")
       .def("__getattr__", &get_option, py::arg("name"))
       .def("__setattr__", &set_option, py::arg("name"), py::arg("value"))
+      .def("__copy__", [](const TrainConfig& config) { return TrainConfig(config); })
       .def("__dir__", &names_of)
       .def("__eq__", [](TrainConfig& one, TrainConfig& other) { return to_dict(one).equal(to_dict(other)); })
       .def("__repr__",

@@ -60,18 +60,21 @@ constexpr const char* kEncode =
     "[B, P]. The chunks of a weighted prompt are concatenated along L.";
 
 void add_output_types(py::module_& module) {
-  py::class_<PipelineOutput>(module, "PipelineOutput", "What a pipeline returns.")
-      .def_readonly("images", &PipelineOutput::images, "PIL images, or an array; see output_type.")
-      .def("__getitem__", [](const PipelineOutput& self, std::int64_t index) {
-        if (index != 0) throw py::index_error("a pipeline returns images alone");
-        return self.images;
-      });
-  py::class_<SampleEvent>(module, "SampleEvent", "What on_step of a pipeline gets.")
-      .def_readonly("step", &SampleEvent::step, "1..total")
-      .def_readonly("total", &SampleEvent::total, "Calls of the UNet.")
+  py::class_<PipelineOutput>(module, "_PipelineOutput")  // sdtune/_results.py makes PipelineOutput of it
+      .def_readonly("images", &PipelineOutput::images);
+  py::class_<SampleEvent>(module, "_SampleEvent")  // sdtune/_step_events.py makes SampleEvent of it
+      .def_readonly("step", &SampleEvent::step)
+      .def_readonly("total", &SampleEvent::total)
       .def_readonly("timestep", &SampleEvent::timestep)
-      .def_property_readonly(
-          "latents", [](const SampleEvent& self) { return self.latents; }, "float32 [B, C, h, w]");
+      .def_property_readonly("latents", [](const SampleEvent& self) { return self.latents; })
+      // What callback_on_step_end returns; the sampler's next step takes them.
+      .def("_replace_latents", [](const SampleEvent& self, const torch::Tensor& latents) {
+        if (latents.sizes() != self.latents.sizes()) {
+          throw ConfigError("callback_on_step_end", "returned latents of another shape (allowed: that of the event's)");
+        }
+        const at::NoGradGuard no_grad;
+        torch::Tensor(self.latents).copy_(latents);
+      });
 }
 
 using PipelineClass = py::class_<Pipeline, std::shared_ptr<Pipeline>>;

@@ -35,7 +35,7 @@ struct ObjectKeyword {
   const char* type;
   const char* help;
 };
-constexpr std::array<ObjectKeyword, 6> kObjects = {
+constexpr std::array<ObjectKeyword, 8> kObjects = {
     {{"generator", "Generator | Sequence[Generator]", "Random numbers in place of seed: one, or one an image."},
      {"latents", "ArrayLike", "[B, C, h, w]: begin with these in place of noise."},
      {"image", "object",
@@ -44,7 +44,12 @@ constexpr std::array<ObjectKeyword, 6> kObjects = {
       "strength x steps are run, as by diffusers' Img2Img pipelines."},
      {"timesteps", "Sequence[int]", "Run over these, descending, in place of num_inference_steps."},
      {"original_size", "tuple[int, int]", "SDXL's size conditioning: (height, width) in px; unset: the image's size."},
-     {"on_step", "Callable[[SampleEvent], object]", "Called after each step with a SampleEvent."}}};
+     {"on_step", "Callable[[SampleEvent], object]", "Called after each step with a SampleEvent."},
+     {"callback_on_step_end", "Callable[[StableDiffusionPipeline, int, float, dict[str, Any]], dict[str, Any] | None]",
+      "diffusers' callback, after each step: (pipe, index from 0, timestep, {\"latents\": ...}); it may return other "
+      "latents."},
+     {"callback_on_step_end_tensor_inputs", "Sequence[str]",
+      "Which arrays it gets (allowed: latents); unset: latents."}}};
 
 std::string shown(const py::handle& value) {
   return std::string(py::repr(value)).substr(0, 80);

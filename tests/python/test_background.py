@@ -53,6 +53,8 @@ def test_a_run_is_watched_stopped_and_resumed_to_the_same_bits(tiny_sd1: Path, t
     again = sdtune.start(config, resume_from_checkpoint="latest").wait()
     assert again.step == 4 and again.metrics["step"].tolist() == [3, 4]
     assert config.resume_from_checkpoint == "" and config.origins() == sdtune.TrainConfig(**config_options(config)).origins()
+    text = (folder / "config.yaml").read_text()
+    assert "# default" in text and "resume_from_checkpoint: latest  # resume_from_checkpoint" in text, "the copy keeps the origins"
     sdtune.train(sdtune.TrainConfig(**options(tiny_sd1, whole)))
     assert model_bytes(folder) == model_bytes(whole)
 
