@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "app/cli/error_report.h"
+#include "app/cli/given_options.h"
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
-#include "app/commands/command_options.h"
 #include "app/machine/machine_text.h"
 #include "app/prove/prove_options.h"
 #include "model/core/device.h"
