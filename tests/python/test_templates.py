@@ -171,7 +171,8 @@ def test_slurm_job(base: Path, photos: Path, tmp_path: Path) -> None:  # noqa: F
     output = tmp_path / "stopped"
     job = sbatch(tmp_path, *words_of_train(base, photos, output, "--max-train-steps", "100000"))
     deadline = time.monotonic() + 90
-    while not (output / "metrics.jsonl").exists():
+    metrics = output / "metrics.jsonl"
+    while not metrics.exists() or not metrics.stat().st_size:  # before its first step there is nothing to save
         assert time.monotonic() < deadline, "the run does not begin"
         time.sleep(0.05)
     job.send_signal(signal.SIGUSR1)
