@@ -27,9 +27,8 @@ bool has_whole_checkpoint(const fs::path& checkpoints) {
 class LaunchCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {
-        "launch", "Starts several ranks of train, on one machine or many, and restarts what was lost.",
-        "sdtune launch --nproc N [--nnodes M --node-rank R --rendezvous HOST:PORT] -- train --images DIR [options]"};
+    return {"launch", "Starts several ranks of train, on one machine or many, and restarts what was lost.",
+            "sdtune launch --nproc N [options] -- train --images DIR [options]"};
   }
   FieldList fields() override { return options_.fields(); }
   bool takes_command() const override { return true; }
