@@ -27,7 +27,7 @@ bool has_whole_checkpoint(const fs::path& checkpoints) {
 class LaunchCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"launch", "Starts several ranks of train, on one machine or many, and restarts what was lost.",
+    return {"launch", "Starts several ranks of train on one or more machines, restarts lost ones.",
             "sdtune launch --nproc N [options] -- train --images DIR [options]"};
   }
   FieldList fields() override { return options_.fields(); }
