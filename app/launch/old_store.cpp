@@ -21,7 +21,7 @@ constexpr int kAnswerMs = 1000;
 bool takes_connections(const addrinfo& address) {
   const int file = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (file < 0) return false;
-  ::connect(file, address.ai_addr, address.ai_addrlen);
+  static_cast<void>(::connect(file, address.ai_addr, address.ai_addrlen));
   pollfd answer{file, POLLOUT, 0};
   int fault = 1;
   socklen_t length = sizeof(fault);
