@@ -9,7 +9,6 @@ namespace {
 
 namespace portrait = train::portrait;
 
-constexpr std::int64_t kFineSize = 128;                // px, from which --detail auto is 128
 constexpr std::int64_t kMaxSheetPixels = 100'000'000;  // 300 MB as the sheet is put together
 
 void add_people(OptionGroup group, RenderOptions& options) {
@@ -35,10 +34,9 @@ void add_render_output(OptionGroup group, RenderOptions& options) {
   group.add("size", &options.size, "Side of an image.").unit("px").range(16, 1024);
   group
       .add("detail", &options.detail,
-           "How much is modelled: people made for 64 px, or for 128 px and more (eyelids, strands of hair, wrinkles, "
-           "heads "
-           "that turn by 35 degrees); auto: 128 from --size 128 on.")
-      .choices({"auto", "64", "128"});
+           "How much is modelled: people made for 64 px, which the bundled base and classifier know, or for 128 px and "
+           "more (eyelids, strands of hair, wrinkles, heads that turn by 35 degrees).")
+      .choices({"64", "128"});
   group.add("captions", &options.captions, "Write each image's caption beside it, as the .txt file that train reads.");
   group
       .add("contact_sheet", &options.contact_sheet,
@@ -69,7 +67,7 @@ FieldList RenderOptions::fields() {
 RenderPlan make_render_plan(const RenderOptions& options, const Origins& origins, std::vector<Problem>& problems) {
   const auto& names = portrait::kPortraitSetNames;
   const auto name = std::find(names.begin(), names.end(), options.set);
-  const bool fine = options.detail == "auto" ? options.size >= kFineSize : options.detail == "128";
+  const bool fine = options.detail == "128";
   RenderPlan plan{static_cast<portrait::PortraitSet>(name - names.begin()),
                   fine ? portrait::Detail::k128 : portrait::Detail::k64,
                   options.seed,

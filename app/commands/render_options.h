@@ -22,7 +22,7 @@ struct RenderOptions {
   std::int64_t views = 1;               // images of each person
   std::int64_t first_view = 0;
   std::int64_t size = 64;  // px
-  std::string detail = "auto";
+  std::string detail = "64";
   bool captions = true;
   std::string contact_sheet;            // a PNG file; empty: none
   std::optional<std::int64_t> threads;  // unset: one a core
