@@ -19,8 +19,12 @@ cd "$(dirname "$0")/.."
 mode=build folder="" cuda=${SDTUNE_CUDA:-ON} random_base=no photos=examples/me words=()
 while [ $# -gt 0 ]; do
   case "$1" in
+    --pack | --built | --images)
+      [ $# -ge 2 ] || { echo "prove.sh: error: $1: needs a folder behind it" >&2; exit 2; } ;;&
     --pack) mode=pack folder=$2; shift ;;
-    --built) mode=built folder=$(realpath "$2"); shift ;;
+    --built)
+      [ -d "$2" ] || { echo "prove.sh: error: $2: there is no such folder (--built names what --pack made)" >&2; exit 2; }
+      mode=built folder=$(realpath "$2"); shift ;;
     --sd15) random_base=yes ;;
     --images) photos=$2; shift ;;
     *) words+=("$1") ;;
@@ -60,8 +64,12 @@ pack() {
   done
   [ ! -f "$libraries/libsdtune_cuda.so" ] || cp "$libraries/libsdtune_cuda.so" "$folder/lib/"
   system_libraries "${found[@]}" | xargs -r -I{} cp -L {} "$folder/lib/"
-  cp /usr/share/opencv4/haarcascades/haarcascade_frontalface_alt.xml /usr/share/opencv4/haarcascades/haarcascade_frontalface_alt2.xml \
-    "$folder/share/sdtune/haarcascades/" 2>/dev/null || true
+  local cascades=/usr/share/opencv4/haarcascades
+  if [ -d "$cascades" ]; then
+    cp "$cascades"/haarcascade_frontalface_alt.xml "$cascades"/haarcascade_frontalface_alt2.xml "$folder/share/sdtune/haarcascades/"
+  else
+    echo "prove.sh: warning: $cascades is missing (Debian's opencv-data): the packed sdtune-faces finds no faces" >&2
+  fi
   for wheel in "${wheels[@]}"; do
     pinned=$(grep -h "^$wheel==" requirements/test.txt || echo "$wheel")
     "$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: -d "$folder/wheels" "$pinned"

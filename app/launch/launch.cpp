@@ -9,8 +9,8 @@
 
 #include "app/launch/held_port.h"
 #include "app/launch/old_store.h"
+#include "app/launch/rank_environment.h"
 #include "app/launch/rank_group.h"
-#include "app/launch/rank_variables.h"
 
 namespace sdtune::app {
 namespace {

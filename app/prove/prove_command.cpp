@@ -107,7 +107,7 @@ class ProveCommand : public Command {
     listener.end = [this](const train::PartResult& result, bool is_of_earlier_call) {
       if (options_.json) return;
       std::printf("%-12s %-10s %s%s\n", result.name.c_str(), train::status_name(result.status).c_str(),
-                  result.reason.c_str(), is_of_earlier_call ? "(of an earlier call)" : "");
+                  result.reason.c_str(), is_of_earlier_call ? " (of an earlier call)" : "");
       std::fflush(stdout);
     };
     return listener;

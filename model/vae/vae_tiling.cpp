@@ -10,6 +10,10 @@ namespace {
 
 constexpr double kOverlap = 0.25;  // of a tile's side
 
+std::int64_t step_of(std::int64_t tile) {
+  return static_cast<std::int64_t>(static_cast<double>(tile) * (1 - kOverlap));
+}
+
 // Lays the end of `before` over the beginning of `tile` along `dim`, fading from one to the other over `extent`.
 void blend(const torch::Tensor& before, torch::Tensor& tile, std::int64_t dim, std::int64_t extent) {
   const std::int64_t length = std::min({before.size(dim), tile.size(dim), extent});
@@ -30,9 +34,16 @@ bool needs_tiles(const torch::Tensor& x, const TileSizes& sizes) {
   return x.size(2) > sizes.input || x.size(3) > sizes.input;
 }
 
+std::int64_t length_of_tiles(std::int64_t length, std::int64_t tile) {
+  if (length <= tile) return length;
+  std::int64_t sum = 0;
+  for (std::int64_t begin = 0; begin < length; begin += step_of(tile)) sum += std::min(tile, length - begin);
+  return sum;
+}
+
 torch::Tensor run_in_tiles(const torch::Tensor& x, const TileSizes& sizes,
                            const std::function<torch::Tensor(const torch::Tensor&)>& run) {
-  const auto step = static_cast<std::int64_t>(static_cast<double>(sizes.input) * (1 - kOverlap));
+  const std::int64_t step = step_of(sizes.input);
   const auto extent = static_cast<std::int64_t>(static_cast<double>(sizes.output) * kOverlap);
   const std::int64_t kept = sizes.output - extent;
   std::vector<torch::Tensor> rows;

@@ -17,6 +17,9 @@ struct TileSizes {
 // Whether an image (or its latents) [B, C, H, W] is larger than a tile.
 bool needs_tiles(const torch::Tensor& x, const TileSizes& sizes);
 
+// What the tiles of a side of `length` add up to, with what they share: `length` itself where one tile holds it.
+std::int64_t length_of_tiles(std::int64_t length, std::int64_t tile);
+
 // `run` over the tiles of x [B, C, H, W], blended. Each tile is made with its own group norms and attention, so the
 // result is near that of the whole, not equal to it.
 torch::Tensor run_in_tiles(const torch::Tensor& x, const TileSizes& sizes,

@@ -31,7 +31,6 @@ def plan(config: _native.TrainConfig, *, photos: int | None = None, gpus: _nativ
     return Plan(native_plan(config, photos=photos, gpus=gpus, savings=savings))
 
 
-
 def prompts_of(prompt: str | Sequence[str], copies: int) -> list[str]:
     """The text of each image of a call."""
     return [text for text in ([prompt] if isinstance(prompt, str) else prompt) for _ in range(copies)]

@@ -552,6 +552,7 @@ class TrainConfig:
         image_interpolation_mode: str = ...,
         crop_style: str | None = ...,
         face_model: str = ...,
+        vae_tiling: bool = ...,
         cache_latents: bool = ...,
         cache_dir: str = ...,
         enable_bucket: bool = ...,
@@ -667,6 +668,7 @@ class TrainConfig:
     image_interpolation_mode: str
     crop_style: str | None
     face_model: str
+    vae_tiling: bool
     cache_latents: bool
     cache_dir: str
     enable_bucket: bool

@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from diffusers import AutoencoderKL
 from PIL import Image
-from program import run
+from program import ROOT, run
+from safetensors.torch import load_file
 from test_ranks import torchrun, train_command
 from tiny_models import make_pipeline
 from training_reference import Reference, Settings, write_base, write_photos
@@ -286,6 +288,27 @@ def test_damaged_cache_is_said_and_mended(base: Path, tmp_path: Path) -> None:
     assert "2 of 3 encoded images" in said
     assert losses(tmp_path / "first") == losses(tmp_path / "second")
     assert "3 of 3 encoded images" in train(base, tmp_path / "third", *words)
+
+
+def test_tiled_encoding_is_diffusers(tmp_path: Path) -> None:
+    """A photo of twice the VAE's sample_size, as diffusers' enable_tiling encodes it; and not as it encodes the whole."""
+    photos, folder = write_shapes(tmp_path / "me", (128, 128)), ROOT / "models" / "portrait-64"
+    words = ("--images", photos, *PLAIN, "--max-train-steps=1", "--resolution=128")
+    with Image.open(photos / "00.png") as photo:
+        pixels = torch.from_numpy(np.array(photo.convert("RGB"))).permute(2, 0, 1)[None] / 127.5 - 1
+    vae = AutoencoderKL.from_pretrained(folder / "vae", torch_dtype=torch.float32)
+    with torch.no_grad():
+        whole = vae.encode(pixels).latent_dist.mean
+        vae.enable_tiling()
+        tiled = vae.encode(pixels).latent_dist.mean
+    assert (whole - tiled).abs().max() > 0.01
+    cache = tmp_path / "cache"
+    for name, expected in (("whole", whole), ("tiled", tiled)):
+        said = train(folder, tmp_path / name, *words, f"--vae-tiling={str(name == 'tiled').lower()}", "--cache-dir", cache / name)
+        assert "0 of 2 encoded images and captions" in said
+        entry = next(found for found in map(load_file, (cache / name).iterdir()) if "mean" in found)
+        assert (entry["mean"].reshape(expected.shape) - expected).abs().max() < 2e-4
+    assert "0 of 2 encoded" in train(folder, tmp_path / "other", *words, "--vae-tiling", "--cache-dir", cache / "whole")
 
 
 def test_prepare_leaves_what_train_needs(base: Path, tmp_path: Path) -> None:

@@ -76,6 +76,9 @@ void add_shape(TrainOptionGroup& group, DataOptions& options) {
 }
 
 void add_cache(TrainOptionGroup& group, DataOptions& options) {
+  group.add(
+      "vae_tiling", &options.vae_tiling, Resume::kMustMatch,
+      "Encode and decode images above the VAE's sample_size in blended tiles: less memory, slightly other values.");
   group.add("cache_latents", &options.cache_latents, Resume::kMayChange,
             "Encode each image once, before training, instead of at every step.");
   group

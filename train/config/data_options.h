@@ -45,6 +45,7 @@ struct DataOptions {
   bool bucket_no_upscale = true;
   bool random_flip = false;
   std::string image_interpolation_mode = "lanczos";
+  bool vae_tiling = false;
   bool cache_latents = true;
   std::string cache_dir;  // empty: the run's own folder `cache`, if it has one
 

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "model/pipeline/prompt_encoding.h"
 #include "model/schedule/noise_schedule.h"
 #include "model/schedule/prediction.h"
+#include "model/vae/vae_tiling.h"
 
 namespace sdtune::train {
 namespace {
@@ -142,6 +144,21 @@ PassCost ModelTrace::trace_denoising(const PassShape& shape) {
     mark("unet");
     bundle_.unet->forward(batch.latents, torch::zeros({shape.batch}, torch::kInt64), batch.context, batch.added);
   });
+}
+
+// The memory of one tile; the operations of all, which overlap. Attention, within a tile, grows with their number.
+PassCost ModelTrace::in_tiles(ScaledPass& pass, const PassShape& shape) const {
+  const model::VaeConfig& vae = bundle_.vae->config();
+  const model::TileSizes sizes{vae.sample_size / vae.downscale(), vae.sample_size};
+  if (!config_.data.vae_tiling || (shape.height <= sizes.input && shape.width <= sizes.input)) return pass.at(shape);
+  const PassShape tile{shape.batch, std::min(shape.height, sizes.input), std::min(shape.width, sizes.input)};
+  PassCost cost = pass.at(tile);
+  const double tiles = static_cast<double>(model::length_of_tiles(shape.height, sizes.input) *
+                                           model::length_of_tiles(shape.width, sizes.input)) /
+                       static_cast<double>(tile.cells());
+  cost.flops *= tiles;
+  cost.attention_flops *= tiles;
+  return cost;
 }
 
 PassCost ModelTrace::trace_encoding(const PassShape& shape) {

@@ -33,11 +33,12 @@ class ModelTrace {
   }
   // One call of the UNet, without gradients.
   PassCost denoising(const PassShape& shape) { return denoising_.at(shape); }
-  // The VAE to and from latents of that shape.
-  PassCost encoding(const PassShape& shape) { return encoding_.at(shape); }
-  PassCost decoding(const PassShape& shape) { return decoding_.at(shape); }
+  // The VAE to and from latents of that shape; tile by tile where the options say so.
+  PassCost encoding(const PassShape& shape) { return in_tiles(encoding_, shape); }
+  PassCost decoding(const PassShape& shape) { return in_tiles(decoding_, shape); }
 
  private:
+  PassCost in_tiles(ScaledPass& pass, const PassShape& shape) const;
   void recompute(bool on);
   PassCost trace_training(const PassShape& shape, bool recomputed);
   PassCost trace_denoising(const PassShape& shape);

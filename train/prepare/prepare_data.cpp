@@ -115,8 +115,9 @@ std::unique_ptr<EncodedStore> open_store(const PrepareContext& context) {
   // float32 has no name in stores of former versions, which knew no other.
   const torch::Dtype dtype = context.bundle.dtype();
   const std::string format = dtype == torch::kFloat32 ? "" : " " + model::dtype_name(dtype);
+  const std::string tiles = context.config.data.vae_tiling ? " tiled" : "";
   const std::string encoder =
-      context.base_hash + " " + c10::DeviceTypeName(context.device.type()) + " " TORCH_VERSION + format;
+      context.base_hash + " " + c10::DeviceTypeName(context.device.type()) + " " TORCH_VERSION + format + tiles;
   return std::make_unique<EncodedStore>(
       real_file_system(), folder, encoder, context.group.is_first(),
       [observers = context.observers](const Problem& problem) { tell(observers, &Observer::on_warning, problem); });

@@ -192,6 +192,7 @@ std::unique_ptr<Run> load_run(const TrainConfig& config, std::unique_ptr<Process
   const torch::Dtype dtype = model::parse_dtype(resolved.precision.mixed_precision, "mixed_precision");
   auto run = std::make_unique<Run>(model::load_bundle(base, preparation_dtype(device, dtype), device));
   model::prepare_vae(run->bundle);
+  run->bundle.vae->set_tiling(config.data.vae_tiling);
   run->config = std::move(resolved);
   run->dtype = dtype;
   run->folder = run_folder(config);

@@ -10,7 +10,7 @@
 #include "app/launch/launch_options.h"
 #include "app/launch/output_lines.h"
 #include "app/launch/rank_end.h"
-#include "app/launch/rank_variables.h"
+#include "app/launch/rank_environment.h"
 #include "app/launch/restart_words.h"
 
 namespace sdtune::app {

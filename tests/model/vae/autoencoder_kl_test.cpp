@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "model/vae/vae_tiling.h"
+
 namespace sdtune::model {
 namespace {
 
@@ -35,6 +37,13 @@ TEST(AutoencoderKL, ScalesByItsFactorAndBoundsLogvar) {
   EXPECT_GE(moments.logvar.min().item<double>(), -30.0);
   EXPECT_EQ(vae->decode(moments.mean).sizes(), (std::vector<int64_t>{1, 3, 16, 24}));
   EXPECT_THROW((void)vae->encode(torch::zeros({1, 3, 15, 16})), c10::Error);
+}
+
+TEST(VaeTiling, LengthOfTilesCountsWhatTheyShareTwice) {
+  EXPECT_EQ(length_of_tiles(48, 64), 48);
+  EXPECT_EQ(length_of_tiles(64, 64), 64);
+  EXPECT_EQ(length_of_tiles(65, 64), 64 + 17);  // from 48 on
+  EXPECT_EQ(length_of_tiles(256, 64), 5 * 64 + 16);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "app/launch/rank_variables.h"
+#include "app/launch/rank_environment.h"
 
 #include <algorithm>
 #include <map>
