@@ -14,6 +14,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/configs" DESTINATION "${wheel_share}" C
         FILES_MATCHING PATTERN "*.yaml")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/scripts/prove" DESTINATION "${wheel_share}/scripts" COMPONENT wheel EXCLUDE_FROM_ALL
         FILES_MATCHING PATTERN "*.py")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples/me" DESTINATION "${wheel_share}/examples" COMPONENT wheel EXCLUDE_FROM_ALL)
 foreach(model portrait-64 portrait-judge)
   if(EXISTS "${PROJECT_SOURCE_DIR}/models/${model}")
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/${model}" DESTINATION "${wheel_share}/models" COMPONENT wheel

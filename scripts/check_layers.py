@@ -24,6 +24,7 @@ MODEL = {
     "model/tokenizer": ["model/base", "model/files"],
     "model/image": ["model/base", "model/files"],
     "model/core": ["model/base", "model/files"],
+    "model/machine": ["model/base", "model/core"],
     "model/kernels": ["model/base", "model/core"],
     "model/kernels/cuda": ["model/base", "model/core"],
     "model/nn": ["model/base", "model/core", "model/kernels"],
@@ -70,9 +71,8 @@ APP = {
     "app/faces": [],
     "app/launch": ["model/base", "model/options"],
     "app/ui": ["model/base", "train/observe"],
-    "app/machine": ["model/base", "model/core"],
-    "app/prove": ["app/cli", "app/commands", "app/machine", *WHOLE_MODEL, *WHOLE_TRAIN],
-    "app/commands": ["app/cli", "app/launch", "app/machine", "app/ui", *WHOLE_MODEL, *WHOLE_TRAIN],
+    "app/prove": ["app/cli", "app/commands", *WHOLE_MODEL, *WHOLE_TRAIN],
+    "app/commands": ["app/cli", "app/launch", "app/ui", *WHOLE_MODEL, *WHOLE_TRAIN],
 }
 PYTHON = {"python/src": [*WHOLE_MODEL, *WHOLE_TRAIN]}
 ALLOWED = {**MODEL, **TRAIN, **PORTRAIT, **APP, **PYTHON}

@@ -10,13 +10,5 @@ run=${1:-runs/me}
 [ -e /dev/nvidiactl ] || export SDTUNE_CUDA=${SDTUNE_CUDA:-OFF}
 scripts/setup.sh
 setup_s=$SECONDS
-device=auto
-if ! .venv/bin/sdtune doctor --machine >/dev/null; then
-  echo "demo: warning: this machine's GPU cannot be used (.venv/bin/sdtune doctor --machine says why); going on with the CPU" >&2
-  device=cpu
-fi
-.venv/bin/sdtune train --images examples/me --output "$run" --overwrite --device "$device"
-# A sampler that adds noise at each step gives this small base's faces more detail than the base's default.
-.venv/bin/sdtune sample --model "$run" --prompts demo --sampler dpm++2m_sde --grid "$run/sheet.png" --compare portrait-64 \
-  --references examples/me --output "$run/pictures" --device "$device"
+.venv/bin/sdtune demo --output "$run"
 echo "demo: the sheet is $run/sheet.png; setting up took $setup_s s, training and generating $((SECONDS - setup_s)) s"

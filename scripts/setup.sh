@@ -50,29 +50,37 @@ has_nvcc() {
 find_cuda() {
   if [ -z "${SDTUNE_CUDA:-}" ]; then
     # nvcc of any version, and a driver of any age, say that this is a machine for GPUs.
-    if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || [ -e /dev/nvidiactl ]; then SDTUNE_CUDA=ON; else SDTUNE_CUDA=OFF; fi
+    if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]; then SDTUNE_CUDA=ON; else SDTUNE_CUDA=OFF; fi
   fi
+}
+
+# is_installed FILE, install_python FILE: packages of a list. A stamp a file: what is installed is not installed twice.
+is_installed() {
+  [ "$(cat ".venv/sdtune-$(basename "$1")" 2>/dev/null)" = "$(sha256sum <"$1")" ]
+}
+
+install_python() {
+  if is_installed "$1"; then return; fi
+  say "installing Python packages of $1"
+  local words=(-r "$1")
+  case "$1" in
+    requirements/torch-cpu.txt | requirements/test-schemas.txt) words=(--no-deps -r "$1") ;;
+    requirements/test.txt) words=(-r requirements/torch.txt -r requirements/build.txt -r "$1") ;;
+  esac
+  # Not compiled to bytecode: sdtune imports nothing of torch, and who imports a file compiles it then.
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile "${words[@]}"
+  sha256sum <"$1" >".venv/sdtune-$(basename "$1")"
 }
 
 make_venv() {
   [ -x .venv/bin/python ] || { say "making .venv"; python3 -m venv .venv; }
-  local file files=(requirements/build.txt)
+  local file files=(requirements/torch.txt requirements/build.txt)
+  if [ "$SDTUNE_CUDA$tests" = OFFOFF ] && ! is_installed requirements/torch.txt; then
+    files=(requirements/torch-cpu.txt requirements/build.txt)
+  fi
   [ "$tests" = OFF ] || files+=(requirements/test.txt requirements/test-schemas.txt)
   if [ "$SDTUNE_CUDA" = ON ] && ! has_nvcc; then files+=(requirements/cuda.txt); fi
-  # A stamp a file: what is installed is not installed twice.
-  for file in "${files[@]}"; do
-    local stamp_file=".venv/sdtune-$(basename "$file")" stamp
-    stamp=$(sha256sum <"$file")
-    [ "$(cat "$stamp_file" 2>/dev/null)" != "$stamp" ] || continue
-    say "installing Python packages of $file"
-    # Not compiled to bytecode: sdtune imports nothing of torch, and who imports a file compiles it then.
-    if [ "$file" = requirements/test-schemas.txt ]; then
-      .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps -r "$file"
-    else
-      .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements/build.txt -r "$file"
-    fi
-    printf '%s' "$stamp" >"$stamp_file"
-  done
+  for file in "${files[@]}"; do install_python "$file"; done
 }
 
 build() {
@@ -86,6 +94,9 @@ build() {
   CCACHE_DEPEND=1 ninja -C build -j "${SDTUNE_JOBS:-$(nproc)}" --quiet
   cmake --install build >/dev/null
   say "built in $((SECONDS - started)) s"
+  if ! is_installed requirements/torch.txt; then
+    say "LibTorch's CPU part alone was installed; SDTUNE_CUDA=ON scripts/setup.sh adds NVIDIA's libraries and our kernels"
+  fi
   say "done: .venv/bin/sdtune, and 'import sdtune' from .venv/bin/python"
 }
 

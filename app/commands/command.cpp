@@ -40,6 +40,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_train_command());
   commands.push_back(make_sample_command());
+  commands.push_back(make_demo_command());
   commands.push_back(make_check_command());
   commands.push_back(make_doctor_command());
   commands.push_back(make_prepare_command());

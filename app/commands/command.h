@@ -31,6 +31,7 @@ class Command {
 
 std::unique_ptr<Command> make_train_command();
 std::unique_ptr<Command> make_sample_command();
+std::unique_ptr<Command> make_demo_command();
 std::unique_ptr<Command> make_check_command();
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_prepare_command();

@@ -6,7 +6,7 @@
 #include "app/commands/command.h"
 #include "app/commands/photo_advice.h"
 #include "app/commands/training_arguments.h"
-#include "app/machine/machine_text.h"
+#include "model/machine/machine_text.h"
 #include "model/options/option_group.h"
 #include "train/config/preset.h"
 #include "train/portrait/evaluate/classifier_reader_source.h"
@@ -18,7 +18,7 @@ namespace {
 class DoctorCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"doctor", "Examines photos before training, or the machine (GPUs, driver).",
+    return {"doctor", "Examines photos before training, or the machine (GPUs, memory, disk).",
             "sdtune doctor --images DIR [--contact-sheet FILE.png] [options of train]\n       sdtune doctor --machine "
             "[--json]"};
   }
@@ -26,7 +26,8 @@ class DoctorCommand : public Command {
   FieldList fields() override { return options_.fields(own_fields()); }
   std::vector<Preset> presets() const override { return train::installed_presets(); }
 
-  // 0, or 2 when a photo cannot be read; with --machine 2 when a GPU is there and cannot be used.
+  // 0, or 2 when a photo cannot be read; with --machine 2 when a run cannot work: a GPU that is there and
+  // cannot be used, no memory, a folder that cannot be written.
   int run(Arguments arguments) override {
     options_.load(arguments, own_fields());
     std::vector<Problem> problems = options_.loaded.problems;
@@ -54,7 +55,9 @@ class DoctorCommand : public Command {
   FieldList own_fields() {
     FieldList list;
     OptionGroup group(list, "Doctor");
-    group.add("machine", &machine_, "Examine the machine instead of photos: GPUs, driver, CUDA libraries.");
+    group.add("machine", &machine_,
+              "Examine the machine instead of photos: processor, memory, GPUs, the disk of --output, network, limits, "
+              "clock.");
     group.add("json", &json_, "Print the result as one JSON object.");
     group
         .add("contact_sheet", &contact_sheet_,
@@ -69,14 +72,14 @@ class DoctorCommand : public Command {
           {"--machine", "examines no photos (got --images, --concepts or --contact-sheet)", "give one of them"});
     }
     if (!problems.empty()) throw ConfigError(problems);
-    const model::MachineReport report = model::report_machine();
+    const model::MachineReport report = model::report_machine(config.run.output.empty() ? "runs" : config.run.output);
     if (json_) {
-      std::puts(machine_json(report).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+      std::puts(model::machine_json(report).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
     } else {
-      std::fputs(machine_text(report).c_str(), stdout);
+      std::fputs(model::machine_text(report).c_str(), stdout);
     }
     finish_output();
-    return static_cast<int>(report.device.empty() ? ExitCode::kBadInput : ExitCode::kDone);
+    return static_cast<int>(report.has_failed() ? ExitCode::kBadInput : ExitCode::kDone);
   }
 
   static Json photo_json(const train::Photo& photo) {

@@ -7,9 +7,9 @@
 #include "app/cli/given_options.h"
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
-#include "app/machine/machine_text.h"
 #include "app/prove/prove_options.h"
 #include "model/core/device.h"
+#include "model/machine/machine_text.h"
 #include "train/config/load_config.h"
 #include "train/portrait/evaluate/classifier_reader_source.h"
 #include "train/preflight/preflight.h"
@@ -59,7 +59,7 @@ class ProveCommand : public Command {
     request.minutes = options_.minutes;
     request.steps = options_.steps.value_or(is_cuda ? kStepsOnGpu : kStepsOnCpu);
     request.program = fs::read_symlink("/proc/self/exe");
-    request.machine = machine_json(model::report_machine());
+    request.machine = model::machine_json(model::report_machine(request.output));
     return request;
   }
 

@@ -4,6 +4,8 @@ the driver's library. What a GPU then computes is not tested here."""
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -125,6 +127,44 @@ def test_kernels_that_are_missing_stop_a_gpu_run(machine: StubbedMachine) -> Non
     ended = run(["check", "--images", str(ME)], **environment)
     assert ended.returncode == 2
     assert "our CUDA kernels are missing" in ended.stderr
+
+
+def checks_of(report: dict) -> dict[str, dict]:
+    return {check["name"]: check for check in report["checks"]}
+
+
+def test_doctor_looks_at_the_whole_machine(tmp_path: Path) -> None:
+    """Each line has ok, warn or fail; the same facts as JSON."""
+    ended = run(["doctor", "--machine", "--output", str(tmp_path / "runs" / "me")])
+    code, report = doctor({})
+    assert ended.returncode == code and ended.stderr == ""
+    lines = [line for line in ended.stdout.splitlines() if not line.startswith(" ")]
+    assert all(line.split()[0] in ("ok", "warn", "fail") for line in lines), ended.stdout
+    names = [line.split()[1] for line in lines]
+    assert names == [check["name"] for check in report["checks"]]
+    assert names[:8] == ["cpu", "memory", "disk", "shm", "files", "verbs", "clock", "versions"] and names[-1] == "device"
+    assert f" {tmp_path} on " in ended.stdout, "the nearest folder that is there"
+    found = checks_of(report)
+    cores = len(os.sched_getaffinity(0))
+    assert f", {cores} cores" in found["cpu"]["found"] and "sdtune 0." in found["versions"]["found"]
+    total = int(re.search(r"MemTotal: *(\d+)", Path("/proc/meminfo").read_text())[1]) / (1 << 20)
+    assert f" of {total:.1f} GiB" in found["memory"]["found"]
+
+
+def test_doctor_warns_of_a_run_folder_in_memory() -> None:
+    report = json.loads(run(["doctor", "--machine", "--json", "--output", "/dev/shm/runs"]).stdout)
+    disk = checks_of(report)["disk"]
+    assert disk["status"] == "warn" and "/dev/shm on tmpfs" in disk["found"] and "--output" in disk["advice"]
+
+
+def test_doctor_fails_where_no_run_can_work(machine: StubbedMachine) -> None:
+    folder = machine.root / "proc"
+    folder.mkdir()
+    (folder / "meminfo").write_text("MemTotal: 1048576 kB\nMemAvailable: 524288 kB\n")
+    code, report = doctor(machine.without_driver())
+    assert code == 2 and report["device"] == "cpu"
+    assert checks_of(report)["memory"] == {"name": "memory", "status": "fail", "found": "0.5 GiB free of 1.0 GiB",
+                                           "advice": "too little even for the bundled base: end other programs or take a larger machine"}
 
 
 def test_machine_and_photos_contradict_each_other() -> None:

@@ -1,4 +1,4 @@
-#include "model/core/machine_report.h"
+#include "model/machine/machine_report.h"
 
 #include <ATen/Context.h>
 #include <ATen/detail/CUDAHooksInterface.h>
@@ -6,10 +6,13 @@
 #include <dlfcn.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "model/core/cuda_library.h"
 #include "model/core/gpu_choice.h"
+#include "model/machine/gpu_checks.h"
+#include "model/machine/machine_checks.h"
 
 namespace sdtune::model {
 
@@ -66,9 +69,30 @@ void look_at_libraries(MachineReport& report) {
   }
 }
 
+void add_checks(MachineReport& report, const std::filesystem::path& run_folder) {
+  const char* root = std::getenv("SDTUNE_SYSTEM_ROOT");
+  const SystemFiles files(root == nullptr ? "/" : root);
+  const ProcessFacts facts = process_facts();
+  report.checks = {check_cpu(files, facts),
+                   check_memory(files),
+                   check_run_folder(folder_facts(run_folder)),
+                   check_shared_memory(facts, static_cast<std::int64_t>(report.gpus.size())),
+                   check_open_files(facts),
+                   check_verbs(files, facts),
+                   check_clock(facts),
+                   check_versions(files, facts, SDTUNE_VERSION, report.libtorch)};
+  const std::vector<MachineCheck> gpus = gpu_checks(report);
+  report.checks.insert(report.checks.end(), gpus.begin(), gpus.end());
+}
+
 }  // namespace
 
-MachineReport report_machine() {
+bool MachineReport::has_failed() const {
+  return std::any_of(checks.begin(), checks.end(),
+                     [](const MachineCheck& check) { return check.status == CheckStatus::kFail; });
+}
+
+MachineReport report_machine(const std::filesystem::path& run_folder) {
   MachineReport report;
   report.driver = cuda_driver();
   report.build = cuda_build();
@@ -80,6 +104,7 @@ MachineReport report_machine() {
   report.libtorch = TORCH_VERSION;
   choose_device(report);
   look_at_libraries(report);
+  add_checks(report, run_folder);
   return report;
 }
 

@@ -1,0 +1,128 @@
+// Processor and memory.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "model/machine/machine_checks.h"
+
+namespace sdtune::model {
+namespace {
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+// The value of the first line "NAME : VALUE" of /proc/cpuinfo; "" where there is none.
+std::string cpu_field(const SystemFiles& files, const std::string& name) {
+  std::ifstream stream(files.path("proc/cpuinfo"));
+  for (std::string line; std::getline(stream, line);) {
+    if (!line.starts_with(name)) continue;
+    const std::size_t begin = line.find_first_not_of(" \t:", name.size());
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "";
+}
+
+bool has_flag(const std::string& flags, const std::string& name) {
+  std::istringstream words(flags);
+  for (std::string word; words >> word;) {
+    if (word == name) return true;
+  }
+  return false;
+}
+
+// Instruction sets that decide how fast LibTorch computes, as the kernel names them.
+std::string instruction_sets(const std::string& flags) {
+  std::string list;
+  for (const char* name : {"avx2", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "bf16", "sve"}) {
+    if (has_flag(flags, name)) list += (list.empty() ? "" : " ") + std::string(name);
+  }
+  return list;
+}
+
+// Cores that a container's quota allows; unset without one. Control groups of version 2, then 1.
+std::optional<double> quota_of_cores(const SystemFiles& files) {
+  std::istringstream both(files.text("sys/fs/cgroup/cpu.max"));
+  double quota = 0, period = 0;
+  if (both >> quota >> period && period > 0) return quota / period;
+  const auto old_quota = files.number("sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+  const auto old_period = files.number("sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  if (!old_quota || !old_period || *old_quota <= 0 || *old_period <= 0) return std::nullopt;
+  return static_cast<double>(*old_quota) / static_cast<double>(*old_period);
+}
+
+// What the container's limit leaves; pages of files can be given back, so only what is anonymous counts.
+std::optional<std::int64_t> left_in_container(const SystemFiles& files) {
+  struct Group {
+    const char* limit;
+    const char* statistics;
+    const char* anonymous;
+  };
+  constexpr std::array groups = {
+      Group{"sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.stat", "anon"},
+      Group{"sys/fs/cgroup/memory/memory.limit_in_bytes", "sys/fs/cgroup/memory/memory.stat", "total_rss"}};
+  for (const Group& group : groups) {
+    const auto limit = files.number(group.limit);
+    if (!limit) continue;
+    std::istringstream statistics(files.text(group.statistics));
+    std::string name;
+    std::int64_t value = 0;
+    while (statistics >> name >> value) {
+      if (name == group.anonymous) return std::max<std::int64_t>(0, *limit - value);
+    }
+    return *limit;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+MachineCheck check_cpu(const SystemFiles& files, const ProcessFacts& facts) {
+  const std::string name = cpu_field(files, "model name");
+  const std::string flags = cpu_field(files, "flags") + " " + cpu_field(files, "Features");
+  const std::string sets = instruction_sets(flags);
+  const auto quota = quota_of_cores(files);
+  const auto allowed = quota ? std::max<std::int64_t>(1, std::lround(*quota)) : facts.cores;
+  MachineCheck check{.name = "cpu"};
+  check.found = fmt::format("{}, {} cores{}{}", name.empty() ? "unknown processor" : name, facts.cores,
+                            quota ? fmt::format(" (the container may use {:g})", *quota) : "",
+                            sets.empty() ? "" : ", " + sets);
+  if (has_flag(flags, "sse2") && !has_flag(flags, "avx2")) {
+    check.status = CheckStatus::kWarn;
+    check.advice = "LibTorch is several times slower without AVX2: rent another machine for work on the CPU";
+  }
+  const std::int64_t threads = facts.openmp_threads.empty() ? facts.cores : std::atoll(facts.openmp_threads.c_str());
+  if (threads > std::min(allowed, facts.cores)) {
+    check.status = CheckStatus::kWarn;
+    check.advice = fmt::format("{} threads would share {} cores and wait for each other: set OMP_NUM_THREADS={}", threads,
+                               std::min(allowed, facts.cores), std::min(allowed, facts.cores));
+  }
+  return check;
+}
+
+MachineCheck check_memory(const SystemFiles& files) {
+  MachineCheck check{.name = "memory"};
+  const auto total = files.kibibytes("proc/meminfo", "MemTotal");
+  auto free = files.kibibytes("proc/meminfo", "MemAvailable");
+  if (!total || !free) {
+    check.status = CheckStatus::kWarn;
+    check.found = "not known";
+    check.advice = "/proc/meminfo cannot be read: `sdtune plan` cannot compare what a run needs with what there is";
+    return check;
+  }
+  const auto container = left_in_container(files);
+  const bool is_limited = container && *container < *free;
+  if (is_limited) free = container;
+  check.found = fmt::format("{} free of {}{}", gibibytes_text(*free), gibibytes_text(*total),
+                            is_limited ? ", as the container's limit leaves" : "");
+  if (*free < 4 * kGiB) {
+    check.status = *free < kGiB ? CheckStatus::kFail : CheckStatus::kWarn;
+    check.advice = *free < kGiB ? "too little even for the bundled base: end other programs or take a larger machine"
+                                : "enough for the bundled base: `sdtune plan` says what another model needs";
+  }
+  return check;
+}
+
+}  // namespace sdtune::model
