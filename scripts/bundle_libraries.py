@@ -6,12 +6,16 @@
 STAGED_PACKAGE is the folder `sdtune` that holds _native*.so; the libraries go to its `lib`. Each gets a name of its
 own (libcrypto-1a2b3c4d.so.3), because the interpreter may have loaded another version under the plain name. What every
 Linux has (glibc, libstdc++, zlib) and what torch's wheel carries stays outside.
+
+Beside them goes `bundled.json`: of each library its file, soname, and the Debian package and version that it is from; and
+`licenses/PACKAGE.txt`, each package's copyright file.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -85,6 +89,31 @@ class Bundle:
         output_of("patchelf", "--set-rpath", run_path, binary)
 
 
+def package_of(path: Path) -> tuple[str, str]:
+    """Name and version of the Debian package that a file is from; ("", "") where it is from none."""
+    for candidate in (path, Path("/usr") / path.relative_to("/"), Path(str(path).removeprefix("/usr"))):
+        found = subprocess.run(["dpkg-query", "--search", str(candidate)], capture_output=True, text=True)
+        if found.returncode == 0:
+            name = found.stdout.splitlines()[0].rpartition(": ")[0].split(",")[0]
+            return name.partition(":")[0], output_of("dpkg-query", "--show", "--showformat", "${Version}", name)
+    return "", ""
+
+
+def write_origins(bundle: Bundle) -> None:
+    """What the libraries are and under which terms they come."""
+    licenses = bundle.folder / "licenses"
+    licenses.mkdir(exist_ok=True)
+    libraries = []
+    for soname, path in sorted(bundle.files.items()):
+        package, version = package_of(path)
+        libraries.append({"file": bundle.names[soname], "soname": soname, "package": package, "version": version})
+        text = Path("/usr/share/doc") / package / "copyright"
+        if not package or not text.is_file():
+            sys.exit(f"bundle_libraries: {path} has no licence that could come along (package {package or 'unknown'})")
+        shutil.copyfile(text, licenses / f"{package}.txt")
+    (bundle.folder / "bundled.json").write_text(json.dumps({"libraries": libraries}, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("package", type=Path)
@@ -99,7 +128,8 @@ def main() -> None:
     bundle.copy()
     for binary in [*modules, *options.programs]:
         bundle.redirect(binary, output_of("patchelf", "--print-rpath", binary).strip())
-    size = sum(path.stat().st_size for path in bundle.folder.iterdir())
+    write_origins(bundle)
+    size = sum(path.stat().st_size for path in bundle.folder.rglob("*.so*"))
     print(f"bundle_libraries: {len(bundle.files)} libraries, {size / 1e6:.1f} MB")
 
 

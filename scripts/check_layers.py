@@ -71,6 +71,7 @@ APP = {
     "app/faces": [],
     "app/launch": ["model/base", "model/options"],
     "app/ui": ["model/base", "train/observe"],
+    "app/inspect": ["app/commands", *WHOLE_MODEL, *WHOLE_TRAIN],
     "app/prove": ["app/cli", "app/commands", *WHOLE_MODEL, *WHOLE_TRAIN],
     "app/commands": ["app/cli", "app/launch", "app/ui", *WHOLE_MODEL, *WHOLE_TRAIN],
 }

@@ -62,8 +62,8 @@ EXCEPTIONS = [
            "comments of sources and tests that draw random numbers"),
     _allow(r"", r"digest `exam`|identity\.jsonl: exam,", "a key of files that is kept for compatibility"),
     _allow(r"^(?:tests|scripts)/", r"JUDGE|[\w.\"`]*judge\w*\.(?:json|safetensors)|`judge`|`--stage judge`|portrait-judge", "names of files, of a variable of the shell and of a stage"),
-    _allow(r"^train/(?:checkpoint|identity|portrait/(?:evaluate|pretrain))/|^train/data/latent_cache|^app/commands/(?:eval_options|"
-           r"inspect_folder)|^python/src/bind_(?:observe|train)", r"^(?:exam|judge|pictures?)$",
+    _allow(r"^train/(?:checkpoint|identity|portrait/(?:evaluate|pretrain))/|^train/data/latent_cache|^app/(?:commands/eval_options|"
+           r"inspect/inspect_folder)|^python/src/bind_(?:observe|train)", r"^(?:exam|judge|pictures?)$",
            "keys of files and of JSON, names of folders, aliases, and an argument and an attribute of Python that are kept"),
     _allow(r"^CHANGELOG", r"`looks`|`reckoned`", "names that were replaced"),
     _allow(r"^scripts/draw_map", r"Draws the map", "a drawing"),

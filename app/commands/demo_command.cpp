@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 class DemoCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"demo", "Fine-tunes the bundled base on five photos that come along, and generates images.",
-            "sdtune demo [--output DIR] [--device DEVICE] [-- OPTIONS OF TRAIN]"};
+    return {"demo", "Fine-tunes the bundled base on five example photos, and generates images.",
+            "sdtune demo [--output DIR] [--device DEVICE] [-- TRAIN_OPTIONS]"};
   }
   bool takes_command() const override { return true; }
 
@@ -29,9 +29,10 @@ class DemoCommand : public Command {
     OptionGroup group(list, "Demo");
     group.add("output", &output_, "Run folder. One of an earlier run is written anew.").placeholder("DIR");
     group
-        .add("device", &device_,
-             "Device: auto, cpu, cuda or cuda:N. auto takes the CPU, with a warning, where a GPU is there and cannot be "
-             "used.")
+        .add(
+            "device", &device_,
+            "Device: auto, cpu, cuda or cuda:N. auto takes the CPU, with a warning, where a GPU is there and cannot be "
+            "used.")
         .placeholder("DEVICE");
     return list;
   }
@@ -45,8 +46,8 @@ class DemoCommand : public Command {
                         "install it again, or set SDTUNE_SHARE to the folder that holds them");
     }
     choose_device();
-    std::vector<std::string> train = {"train",    "--images", photos.string(), "--output", output_,
-                                      "--device", device_,    "--overwrite"};
+    std::vector<std::string> train = {"train", "--images", photos.string(), "--output",
+                                      output_, "--device", device_,         "--overwrite"};
     train.insert(train.end(), arguments.command.begin(), arguments.command.end());
     const int code = run_command_line(train);
     return code == 0 ? generate(photos) : code;
@@ -61,14 +62,14 @@ class DemoCommand : public Command {
     device_ = "cpu";
   }
 
-  // Six prompts, before and after. A sampler that adds noise at each step gives this small base's faces more detail than
-  // the base's default.
+  // Six prompts, before and after. A sampler that adds noise at each step gives this small base's faces more detail
+  // than the base's default.
   int generate(const fs::path& photos) const {
     const fs::path sheet = fs::path(output_) / "sheet.png";
-    const int code = run_command_line({"sample", "--model", output_, "--prompts", "demo", "--sampler", "dpm++2m_sde",
-                                       "--grid", sheet.string(), "--compare", kBundledBase, "--references",
-                                       photos.string(), "--output", (fs::path(output_) / "pictures").string(),
-                                       "--device", device_});
+    const int code =
+        run_command_line({"sample", "--model", output_, "--prompts", "demo", "--sampler", "dpm++2m_sde", "--grid",
+                          sheet.string(), "--compare", kBundledBase, "--references", photos.string(), "--output",
+                          (fs::path(output_) / "images").string(), "--device", device_});
     if (code == 0) std::fprintf(stderr, "the sheet is %s\n", sheet.c_str());
     return code;
   }

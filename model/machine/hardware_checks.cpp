@@ -12,8 +12,6 @@
 namespace sdtune::model {
 namespace {
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-
 // The value of the first line "NAME : VALUE" of /proc/cpuinfo; "" where there is none.
 std::string cpu_field(const SystemFiles& files, const std::string& name) {
   std::ifstream stream(files.path("proc/cpuinfo"));
@@ -86,9 +84,9 @@ MachineCheck check_cpu(const SystemFiles& files, const ProcessFacts& facts) {
   const auto quota = quota_of_cores(files);
   const auto allowed = quota ? std::max<std::int64_t>(1, std::lround(*quota)) : facts.cores;
   MachineCheck check{.name = "cpu"};
-  check.found = fmt::format("{}, {} cores{}{}", name.empty() ? "unknown processor" : name, facts.cores,
-                            quota ? fmt::format(" (the container may use {:g})", *quota) : "",
-                            sets.empty() ? "" : ", " + sets);
+  check.found =
+      fmt::format("{}, {} cores{}{}", name.empty() ? "unknown processor" : name, facts.cores,
+                  quota ? fmt::format(" (the container may use {:g})", *quota) : "", sets.empty() ? "" : ", " + sets);
   if (has_flag(flags, "sse2") && !has_flag(flags, "avx2")) {
     check.status = CheckStatus::kWarn;
     check.advice = "LibTorch is several times slower without AVX2: rent another machine for work on the CPU";
@@ -96,8 +94,8 @@ MachineCheck check_cpu(const SystemFiles& files, const ProcessFacts& facts) {
   const std::int64_t threads = facts.openmp_threads.empty() ? facts.cores : std::atoll(facts.openmp_threads.c_str());
   if (threads > std::min(allowed, facts.cores)) {
     check.status = CheckStatus::kWarn;
-    check.advice = fmt::format("{} threads would share {} cores and wait for each other: set OMP_NUM_THREADS={}", threads,
-                               std::min(allowed, facts.cores), std::min(allowed, facts.cores));
+    check.advice = fmt::format("{} threads would share {} cores and wait for each other: set OMP_NUM_THREADS={}",
+                               threads, std::min(allowed, facts.cores), std::min(allowed, facts.cores));
   }
   return check;
 }

@@ -11,9 +11,12 @@ namespace sdtune::model {
 
 const char* status_name(CheckStatus status) {
   switch (status) {
-    case CheckStatus::kOk: return "ok";
-    case CheckStatus::kWarn: return "warn";
-    case CheckStatus::kFail: return "fail";
+    case CheckStatus::kOk:
+      return "ok";
+    case CheckStatus::kWarn:
+      return "warn";
+    case CheckStatus::kFail:
+      return "fail";
   }
   return "";
 }
@@ -58,7 +61,7 @@ std::vector<std::string> SystemFiles::names(const std::string& folder) const {
 }
 
 std::string gibibytes_text(std::int64_t bytes) {
-  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0));
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(kGiB));
 }
 
 }  // namespace sdtune::model

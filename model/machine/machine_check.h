@@ -1,4 +1,4 @@
-// One thing that `sdtune doctor --machine` looks at, and what it means for a run.
+// One thing that `sdtune doctor --machine` examines, and what it means for a run.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ enum class CheckStatus {
 struct MachineCheck {
   std::string name;
   CheckStatus status = CheckStatus::kOk;
-  std::string found;   // what is there, in one line
-  std::string advice;  // what to do; "" where nothing is to be done
+  std::string found = {};   // what is there, in one line
+  std::string advice = {};  // what to do; "" where nothing is to be done
 };
 
 const char* status_name(CheckStatus status);  // ok, warn, fail
@@ -43,6 +43,8 @@ class SystemFiles {
  private:
   std::filesystem::path root_;
 };
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
 // "12.5 GiB".
 std::string gibibytes_text(std::int64_t bytes);

@@ -1,5 +1,5 @@
-// What `sdtune doctor --machine` finds good or bad about a machine, beside its GPUs. Nothing here asks the kernel itself:
-// files come through SystemFiles, the rest as facts, so that every line can be tested on any machine.
+// What `sdtune doctor --machine` finds good or bad about a machine, beside its GPUs. Nothing here asks the kernel
+// itself: files come through SystemFiles, the rest as facts, so that every line can be tested on any machine.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace sdtune::model {
 
-// Processor, instruction sets and the cores that a container leaves; warns without AVX2 on x86-64, and where more OpenMP
-// threads start than there are cores (LibTorch's threads then wait for each other).
+// Processor, instruction sets and the cores that a container leaves; warns without AVX2 on x86-64, and where more
+// OpenMP threads start than there are cores (LibTorch's threads then wait for each other).
 MachineCheck check_cpu(const SystemFiles& files, const ProcessFacts& facts);
 
 // What is free of the machine's memory, or of the container's limit: fails below 1 GiB, which the bundled base needs,
@@ -23,7 +23,8 @@ MachineCheck check_shared_memory(const ProcessFacts& facts, std::int64_t gpus);
 // Files that may be open at once: warns below 1024.
 MachineCheck check_open_files(const ProcessFacts& facts);
 
-// InfiniBand and RoCE devices: warns where one cannot be used from here (no device file, no active port, locked memory).
+// InfiniBand and RoCE devices: warns where one cannot be used from here (no device file, no active port, locked
+// memory).
 MachineCheck check_verbs(const SystemFiles& files, const ProcessFacts& facts);
 
 // Warns where no time daemon keeps the clock, fails where it is years behind: certificates are refused then.

@@ -1,5 +1,5 @@
-// What this machine offers to sdtune: GPUs, driver, CUDA libraries, and why one of them cannot be used; processor, memory,
-// network, disk, limits and clock.
+// What this machine offers to sdtune: GPUs, driver, CUDA libraries, and why one of them cannot be used; processor,
+// memory, network, disk, limits and clock.
 #pragma once
 
 #include <filesystem>

@@ -12,24 +12,24 @@ namespace sdtune::model {
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
 struct ProcessFacts {
-  std::int64_t cores = 1;                      // this process may run on
-  std::string openmp_threads;                  // OMP_NUM_THREADS, "" where it is unset
-  std::int64_t open_files = kUnlimited;        // soft limit
-  std::int64_t locked_memory = kUnlimited;     // bytes, soft limit
-  std::int64_t shared_memory_bytes = 0;        // size of /dev/shm; 0: there is none
-  bool clock_is_synchronized = true;           // as the kernel knows it from a time daemon
-  std::chrono::system_clock::time_point now;   // the clock
-  std::string kernel;                          // "Linux 6.1.0 x86_64"
-  std::string c_library;                       // "glibc 2.36"
+  std::int64_t cores = 1;                     // this process may run on
+  std::string openmp_threads;                 // OMP_NUM_THREADS, "" where it is unset
+  std::int64_t open_files = kUnlimited;       // soft limit
+  std::int64_t locked_memory = kUnlimited;    // bytes, soft limit
+  std::int64_t shared_memory_bytes = 0;       // size of /dev/shm; 0: there is none
+  bool clock_is_synchronized = true;          // as the kernel knows it from a time daemon
+  std::chrono::system_clock::time_point now;  // the clock
+  std::string kernel;                         // "Linux 6.1.0 x86_64"
+  std::string c_library;                      // "glibc 2.36"
 };
 
 ProcessFacts process_facts();
 
 // The file system that a run folder is on.
 struct FolderFacts {
-  std::filesystem::path folder;    // the nearest folder that is there already
-  std::uint64_t type = 0;          // f_type of statfs(2)
-  std::int64_t free_bytes = 0;     // for this user
+  std::filesystem::path folder;  // the nearest folder that is there already
+  std::uint64_t type = 0;        // f_type of statfs(2)
+  std::int64_t free_bytes = 0;   // for this user
   bool is_writable = false;
 };
 

@@ -8,7 +8,6 @@
 namespace sdtune::model {
 namespace {
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 constexpr std::int64_t kFewFiles = 1024;
 constexpr int kFirstYear = 2025;  // no release is older
 
@@ -30,7 +29,8 @@ MachineCheck check_shared_memory(const ProcessFacts& facts, std::int64_t gpus) {
                                                : "/dev/shm of " + gibibytes_text(facts.shared_memory_bytes);
   if (gpus > 1 && facts.shared_memory_bytes < kGiB) {
     check.status = CheckStatus::kWarn;
-    check.advice = "NCCL between the GPUs of one machine needs more: start the container with --shm-size=8g or --ipc=host";
+    check.advice =
+        "NCCL between the GPUs of one machine needs more: start the container with --shm-size=8g or --ipc=host";
   }
   return check;
 }

@@ -48,12 +48,15 @@ MachineCheck check_verbs(const SystemFiles& files, const ProcessFacts& facts) {
   for (const Port& port : ports) check.found += (check.found.empty() ? "" : "; ") + port.text;
   check.status = CheckStatus::kWarn;
   if (!has_device_file(files)) {
-    check.advice = "/dev/infiniband is missing here, and NCCL uses TCP: start the container with --device=/dev/infiniband";
+    check.advice =
+        "/dev/infiniband is missing here, and NCCL uses TCP: start the container with --device=/dev/infiniband";
   } else if (std::none_of(ports.begin(), ports.end(), [](const Port& port) { return port.is_active; })) {
     check.advice = "no port is active, and NCCL uses TCP: look at cable, switch and subnet manager";
   } else if (facts.locked_memory != kUnlimited) {
-    check.advice = fmt::format("only {} may be locked, and NCCL fails to register memory: ulimit -l unlimited, in a container "
-                               "--ulimit memlock=-1", gibibytes_text(facts.locked_memory));
+    check.advice = fmt::format(
+        "only {} may be locked, and NCCL fails to register memory: ulimit -l unlimited, in a container "
+        "--ulimit memlock=-1",
+        gibibytes_text(facts.locked_memory));
   } else {
     check.status = CheckStatus::kOk;
   }

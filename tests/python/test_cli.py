@@ -16,8 +16,8 @@ import pytest
 from PIL import Image
 from program import ROOT, SDTUNE, run
 
-COMMANDS = ("train", "sample", "check", "doctor", "prepare", "plan", "prove", "inspect", "render", "pretrain", "eval", "convert", "merge",
-            "launch")
+COMMANDS = ("train", "sample", "demo", "check", "doctor", "prepare", "plan", "prove", "inspect", "render", "pretrain", "eval", "convert",
+            "merge", "launch")
 
 
 def test_help_lists_the_commands_that_exist() -> None:

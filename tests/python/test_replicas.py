@@ -34,6 +34,7 @@ def earlier(tiny_sd1: Path, photos: Path, tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("earlier")
     shutil.copytree(tiny_sd1, folder / "base")
     shutil.copytree(photos, folder / "photos")
+    shutil.copytree(photos, folder / "held_out")
     port = free_port()
     ranks = [start_rank(rank, 2, port, command(), folder) for rank in range(2)]
     errors = [rank.communicate(timeout=120)[1] for rank in ranks]
@@ -55,6 +56,11 @@ def change_photos(folder: Path) -> None:
     (folder / "photos" / "1.txt").write_text("a caption")
 
 
+def change_held_out(folder: Path) -> None:
+    """Other pixels in a photo that is only looked at."""
+    shutil.copy(folder / "held_out" / "0.png", folder / "held_out" / "3.png")
+
+
 def lose_checkpoint(folder: Path) -> None:
     """The newest checkpoint is not on this disk."""
     shutil.rmtree(sorted((folder / "run/checkpoints").iterdir())[-1])
@@ -68,6 +74,8 @@ def nothing(_: Path) -> None:
 CASES: dict[str, tuple[int, int, Callable[[Path], None], list[str], list[str], list[str]]] = {
     "base": (2, 1, change_weight, ["--overwrite"], [], ["another base (1 of ", WEIGHTS.removeprefix("base/")]),
     "photos": (4, 2, change_photos, ["--overwrite"], [], ["other images or captions (2 of 5: 1.png, 3.png)"]),
+    "held-out photos": (2, 1, change_held_out, ["--overwrite", "--validation-data-dir", "held_out"], [],
+                        ["other held-out photos (1 of 5: 3.png)"]),
     "checkpoint": (2, 1, lose_checkpoint, ["--resume-from-checkpoint", "latest"], [],
                    ["the checkpoint of step 2 instead of the checkpoint of step 3"]),
     "options": (3, 1, nothing, ["--overwrite"], ["--learning-rate", "0.25"],

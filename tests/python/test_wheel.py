@@ -96,6 +96,65 @@ def test_it_carries_what_it_needs_and_nothing_of_this_machine(wheel: Path, tmp_p
     print(f"wheel: {wheel.stat().st_size / 1e6:.1f} MB, {len(binaries)} binaries")
 
 
+def test_each_library_that_it_carries_has_its_origin_and_licence(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        libraries = json.loads(archive.read("sdtune/lib/bundled.json"))["libraries"]
+        carried = {name.removeprefix("sdtune/lib/") for name in names if re.match(r"sdtune/lib/[^/]+\.so", name)}
+        assert {one["file"] for one in libraries} == carried - {"libsdtune_cuda.so"}
+        for one in libraries:
+            text = archive.read(f"sdtune/lib/licenses/{one['package']}.txt").decode(errors="replace")
+            assert one["version"] and re.search("copyright", text, re.IGNORECASE), one
+    assert {"libopencv-core406", "libssl3", "libyaml-cpp0.7"} <= {one["package"] for one in libraries}
+
+
+def test_the_bill_of_materials_lists_it_all(wheel: Path) -> None:
+    """SPDX 2.3: identifiers once each, relationships between what is there, everything that comes along contained."""
+    found = json.loads(run(sys.executable, ROOT / "scripts/release/sbom.py", wheel))
+    packages = {one["SPDXID"]: one for one in found["packages"]}
+    assert found["spdxVersion"] == "SPDX-2.3" and len(packages) == len(found["packages"])
+    known = packages.keys() | {"SPDXRef-DOCUMENT"}
+    assert all({link["spdxElementId"], link["relatedSpdxElement"]} <= known for link in found["relationships"])
+    contained = {packages[link["relatedSpdxElement"]]["name"] for link in found["relationships"] if link["relationshipType"] == "CONTAINS"}
+    with zipfile.ZipFile(wheel) as archive:
+        libraries = json.loads(archive.read("sdtune/lib/bundled.json"))["libraries"]
+    assert contained == {one["package"] for one in libraries} | {"portrait-64", "portrait-judge"}
+    needed = {packages[link["relatedSpdxElement"]]["comment"] for link in found["relationships"] if link["relationshipType"] == "DEPENDS_ON"}
+    assert needed == {"torch==2.11.0", "numpy>=1.26"}
+
+
+def test_the_c_library_that_it_needs_is_told(wheel: Path) -> None:
+    command = (sys.executable, ROOT / "scripts/release/c_library.py", wheel)
+    (version,) = re.findall(r" needs GLIBC ([0-9.]+) ", run(*command))
+    own = os.confstr("CS_GNU_LIBC_VERSION").split()[1]
+    numbers = [tuple(map(int, text.split("."))) for text in ("2.17", version, own)]
+    assert numbers == sorted(numbers)
+    run(*command, "--most", own)
+    assert subprocess.run([*map(str, command), "--most", "2.16"], capture_output=True, check=False).returncode == 1
+
+
+def test_the_tarball_runs_without_python(wheel: Path, tmp_path: Path) -> None:
+    """Unpacked anywhere, with an empty environment; every library is the tarball's or the C library's."""
+    stripped = tmp_path / "cpu" / wheel.name
+    stripped.parent.mkdir()
+    with zipfile.ZipFile(wheel) as whole, zipfile.ZipFile(stripped, "w") as part:  # the kernels would bring 3 GB of NVIDIA's
+        for entry in whole.infolist():
+            if not entry.filename.endswith("libsdtune_cuda.so"):
+                part.writestr(entry, whole.read(entry.filename))
+    tarball = Path(run(sys.executable, ROOT / "scripts/release/tarball.py", stripped, tmp_path).strip())
+    run("tar", "-xzf", tarball, "-C", tmp_path)
+    (root,) = tmp_path.glob("sdtune-*-linux-*/")
+    program, clean = root / "bin/sdtune", {"OMP_NUM_THREADS": "1", "HOME": str(tmp_path)}
+    found = re.findall(r"=> (/\S+)", run("ldd", program, env=clean))
+    strays = [path for path in found if not path.startswith(f"{root}/") and not ALLOWED.match(Path(path).name)]
+    assert len(found) > 10 and not strays, strays
+    assert run(program, "--version", env=clean).startswith("sdtune 0.")
+    run(program, "demo", "--output", tmp_path / "run", "--device", "cpu", "--", "--max-train-steps", 1, "--num-class-images", 1,
+        "--class-num-inference-steps", 2, env=clean)
+    assert (tmp_path / "run" / "sheet.png").is_file()
+    assert {"sdtune.txt", "libssl3.txt"} <= {path.name for path in (root / "licenses").iterdir()}
+
+
 def test_it_works_in_an_environment_of_its_own(environment: Path, tiny_sd1: Path) -> None:
     photo = ROOT / "examples/backpack_dog/00.jpg"
     program = textwrap.dedent(f"""

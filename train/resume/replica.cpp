@@ -41,12 +41,12 @@ std::string checkpoint_text(const Replica& replica) {
 }  // namespace
 
 Json Replica::to_json() const {
-  return {{"step", step}, {"checkpoint", checkpoint}, {"base", base}, {"images", images}};
+  return {{"step", step}, {"checkpoint", checkpoint}, {"base", base}, {"images", images}, {"held_out", held_out}};
 }
 
 Replica Replica::from_json(const Json& json) {
   return {json.at("step").get<std::int64_t>(), json.at("checkpoint").get<std::string>(), json.at("base").get<Hashes>(),
-          json.at("images").get<Hashes>()};
+          json.at("images").get<Hashes>(), json.at("held_out").get<Hashes>()};
 }
 
 std::string replica_difference(const Replica& first, const Replica& other) {
@@ -58,6 +58,7 @@ std::string replica_difference(const Replica& first, const Replica& other) {
   }
   append_files(text, "another base", first.base, other.base);
   append_files(text, "other images or captions", first.images, other.images);
+  append_files(text, "other held-out photos", first.held_out, other.held_out);
   return text;
 }
 

@@ -15,6 +15,7 @@ struct Replica {
   std::string checkpoint;                     // hash of its manifest, which lists the hashes of its files; empty: none
   std::map<std::string, std::string> base;    // file -> hash
   std::map<std::string, std::string> images;  // as fingerprint_images
+  std::map<std::string, std::string> held_out = {};  // photos of validation_data_dir, likewise
 
   bool operator==(const Replica&) const = default;
   Json to_json() const;

@@ -38,6 +38,7 @@ Replica own_replica(const TrainConfig& config, Preflight& preflight) {
   std::vector<Photo> photos = preflight.photos.folder.photos;
   drop_unused_faces(photos, config.data);
   replica.images = fingerprint_images(photos, {}, config.objective.masked_loss);
+  replica.held_out = fingerprint_images(preflight.held_out.folder.photos, {}, false);
   return replica;
 }
 

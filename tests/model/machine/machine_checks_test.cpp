@@ -4,12 +4,17 @@
 
 #include <fstream>
 
-#include "support/scratch_folder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace sdtune::model {
 namespace {
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+ProcessFacts eight_cores() {
+  ProcessFacts facts;
+  facts.cores = 8;
+  facts.now = std::chrono::sys_days(std::chrono::year(2026) / 11 / 23);
+  return facts;
+}
 
 class MachineChecks : public testing::Test {
  protected:
@@ -17,9 +22,12 @@ class MachineChecks : public testing::Test {
     std::filesystem::create_directories((root_.path() / file).parent_path());
     std::ofstream(root_.path() / file) << text << "\n";
   }
-  void put_cpu(const std::string& flags) { put("proc/cpuinfo", "processor\t: 0\nmodel name\t: A B\nflags\t\t: " + flags); }
+  void put_cpu(const std::string& flags) {
+    put("proc/cpuinfo", "processor\t: 0\nmodel name\t: A B\nflags\t\t: " + flags);
+  }
   void put_memory(std::int64_t free_mib) {
-    put("proc/meminfo", "MemTotal:       33554432 kB\nMemFree:  1 kB\nMemAvailable:   " + std::to_string(free_mib * 1024) + " kB");
+    put("proc/meminfo",
+        "MemTotal:       33554432 kB\nMemFree:  1 kB\nMemAvailable:   " + std::to_string(free_mib * 1024) + " kB");
   }
   void put_port(const std::string& state) {
     const std::string port = "sys/class/infiniband/mlx5_0/ports/1/";
@@ -30,7 +38,7 @@ class MachineChecks : public testing::Test {
 
   test::ScratchFolder root_;
   SystemFiles files_{root_.path()};
-  ProcessFacts facts_{.cores = 8, .now = std::chrono::sys_days(std::chrono::year(2026) / 11 / 23)};
+  ProcessFacts facts_ = eight_cores();
 };
 
 TEST_F(MachineChecks, CpuNamesProcessorAndInstructionSets) {

@@ -20,6 +20,7 @@ TEST(Replica, IsTheSameAfterItsWayToAnotherRank) {
   EXPECT_EQ(Replica::from_json(Json::from_cbor(Json::to_cbor(kFirst.to_json()))), kFirst);
   Replica strange = kFirst;
   strange.images.emplace("\xff.png", "5");  // a name that is no UTF-8
+  strange.held_out.emplace("v.png", "6");
   EXPECT_EQ(Replica::from_json(Json::from_cbor(Json::to_cbor(strange.to_json()))), strange);
 }
 
@@ -44,9 +45,14 @@ TEST(ReplicaDifference, SaysWhatDiffersAndHowMuch) {
 }
 
 TEST(ReplicaDifference, ListsAllKinds) {
-  const Replica other = changed([](Replica& replica) { replica.base.clear(), replica.images["a.png"] = kOther; });
+  const Replica other = changed([](Replica& replica) {
+    replica.base.clear();
+    replica.images["a.png"] = kOther;
+    replica.held_out["v.png"] = kOther;
+  });
   EXPECT_EQ(replica_difference(kFirst, other),
-            "another base (2 of 2: unet/config.json, vae/config.json), other images or captions (1 of 2: a.png)");
+            "another base (2 of 2: unet/config.json, vae/config.json), other images or captions (1 of 2: a.png), "
+            "other held-out photos (1 of 1: v.png)");
 }
 
 }  // namespace

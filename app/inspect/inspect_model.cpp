@@ -2,7 +2,7 @@
 #include <array>
 #include <set>
 
-#include "app/commands/inspect_command.h"
+#include "app/inspect/inspect_command.h"
 #include "model/base/error.h"
 #include "model/files/json_file.h"
 #include "model/files/model_note.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "app/commands/inspect_command.h"
+#include "app/inspect/inspect_command.h"
 #include "model/base/error.h"
 #include "model/files/file_system.h"
 #include "model/image/image_header.h"

@@ -1,5 +1,5 @@
 // `sdtune inspect`.
-#include "app/commands/inspect_command.h"
+#include "app/inspect/inspect_command.h"
 
 #include <cstdio>
 
