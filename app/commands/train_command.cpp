@@ -32,6 +32,9 @@ class TrainCommand : public Command {
       const std::vector<Problem> more =
           train::find_problems(options_.loaded.config, train::evaluate::classifier_reader_source());
       problems.insert(problems.end(), more.begin(), more.end());
+      ProgressBar progress(stderr);
+      train::finish_run(options_.loaded.config, static_cast<int>(ExitCode::kBadInput), problems.front().line(),
+                        {&progress});
       throw ConfigError(problems);
     }
     StopFlag& stop = install_stop_signals();

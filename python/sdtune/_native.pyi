@@ -627,6 +627,11 @@ class TrainConfig:
         early_stop_patience: int | None = ...,
         peer_timeout: float = ...,
         start_timeout: float = ...,
+        max_hours: float | None = ...,
+        max_cost: float | None = ...,
+        on_finish: str = ...,
+        preemption: str = ...,
+        preemption_address: str = ...,
     ) -> None: ...
     @staticmethod
     def from_yaml(path: PathText, **options: Any) -> TrainConfig: ...
@@ -742,3 +747,8 @@ class TrainConfig:
     early_stop_patience: int | None
     peer_timeout: float
     start_timeout: float
+    max_hours: float | None
+    max_cost: float | None
+    on_finish: str
+    preemption: str
+    preemption_address: str

@@ -44,7 +44,8 @@ TrainFieldList ObserveOptions::fields() {
       .choices({"tensorboard", "none"});
   group
       .add("price_per_hour", &price_per_hour, Resume::kMayChange,
-           "Machine price per hour, any currency: report.html then states the cost; unset: disabled.")
+           "Machine price per hour, any currency: report.html then states the cost, and max_cost bounds it; unset: "
+           "disabled.")
       .at_least(0);
   return list;
 }

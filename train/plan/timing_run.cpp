@@ -64,6 +64,7 @@ TrainConfig probe_config(const RunPlan& plan, const std::filesystem::path& folde
   config.observe.validation_prompt.clear();
   config.observe.validation_data_dir.clear();
   config.identity.identity_steps.reset();
+  config.rental = {};
   return config;
 }
 
