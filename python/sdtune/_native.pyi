@@ -618,6 +618,7 @@ class TrainConfig:
         validation_guidance_scale: float | None = ...,
         report_to: str = ...,
         price_per_hour: float | None = ...,
+        report_images: int = ...,
         identity_steps: int | None = ...,
         num_identity_images: int = ...,
         identity_inference_steps: int = ...,
@@ -738,6 +739,7 @@ class TrainConfig:
     validation_guidance_scale: float | None
     report_to: str
     price_per_hour: float | None
+    report_images: int
     identity_steps: int | None
     num_identity_images: int
     identity_inference_steps: int

@@ -47,6 +47,11 @@ TrainFieldList ObserveOptions::fields() {
            "Machine price per hour, any currency: report.html then states the cost, and max_cost bounds it; unset: "
            "disabled.")
       .at_least(0);
+  group
+      .add("report_images", &report_images, Resume::kMayChange,
+           "Images of the base and of the model each, of the same prompt and seeds, that are generated at the end for "
+           "report.html: fewer where they would take more than 5 % of the run's time; 0: disabled.")
+      .range(0, 16);
   return list;
 }
 

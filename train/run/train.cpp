@@ -10,6 +10,7 @@
 #include "model/core/out_of_memory.h"
 #include "model/core/tf32_scope.h"
 #include "train/dist/stop_request.h"
+#include "train/observe/page_images.h"
 #include "train/preflight/machine_warnings.h"
 #include "train/preflight/preflight.h"
 #include "train/preflight/run_lock.h"
@@ -19,6 +20,7 @@
 #include "train/run/compare_replicas.h"
 #include "train/run/micro_batch.h"
 #include "train/run/preemption_guard.h"
+#include "train/run/report_images.h"
 #include "train/run/run_budget.h"
 #include "train/run/run_observers.h"
 #include "train/run/run_record.h"
@@ -29,10 +31,12 @@ namespace sdtune::train {
 
 namespace {
 
+constexpr double kReportShare = 0.05;  // of the run's time, for images of the report
+
 // --overwrite: what an earlier run left, except class images, which cost time and are checked before they are used.
 void clear_folder(FileSystem& files, const RunFolder& folder) {
   for (const std::filesystem::path& part :
-       {folder.checkpoints(), folder.best(), folder.samples(), folder.model()}) {
+       {folder.checkpoints(), folder.best(), folder.samples(), folder.model(), comparison_folder(folder.root)}) {
     if (std::filesystem::exists(part)) files.remove_tree(part);
   }
   for (const std::filesystem::path& file : {folder.config(), folder.record(), folder.metrics(), folder.validation(),
@@ -88,6 +92,22 @@ std::string stop_cause(const Training& training, const std::string& signal) {
   return notice.empty() ? signal : "preemption (" + notice + ")";
 }
 
+// Base and model for the report. The run is done, and nothing here may take that away.
+void show_result(const Training& training, const ReportImagesPlan& plan) {
+  const auto tell_of = [&](const std::string& why) {
+    tell(training.observers, &Observer::on_warning,
+         Problem{"report_images", "were not generated: " + why, "the model itself is as it should be"});
+  };
+  try {
+    write_report_images(real_file_system(), plan, training.stop);
+  } catch (const Error& error) {
+    tell_of(error.problems().front().line());
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    tell_of(text.substr(0, text.find('\n')));
+  }
+}
+
 TrainResult run_to_end(const Training& training, std::unique_ptr<ProcessGroup> group, torch::Device device,
                        Preflight preflight) {
   const auto start = std::chrono::steady_clock::now();
@@ -96,7 +116,7 @@ TrainResult run_to_end(const Training& training, std::unique_ptr<ProcessGroup> g
   const model::Tf32Scope tf32(config.precision.allow_tf32);
   for (const Problem& warning : machine_warnings(config)) tell(observers, &Observer::on_warning, warning);
   for (const Problem& warning : preflight.resume.warnings) tell(observers, &Observer::on_warning, warning);
-  const std::unique_ptr<Run> run = build_run(config, std::move(group), device, preflight, observers, training.stop);
+  std::unique_ptr<Run> run = build_run(config, std::move(group), device, preflight, observers, training.stop);
   preflight = {};  // the photos that it kept
   if (training.is_first) {
     record_attempt(training, *run);
@@ -110,8 +130,17 @@ TrainResult run_to_end(const Training& training, std::unique_ptr<ProcessGroup> g
   TrainResult result = Trainer(*run, observers, training.portrait_readers, training.stop).train();
   if (result.is_partial && training.is_first) result.cause = training.budget.cause();
   if (result.code != ExitCode::kDone) result.cause = stop_cause(training, result.cause);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  tell(observers, &Observer::on_end, end_of(result, seconds.count()));
+  const TrainConfig resolved = run->config;
+  const torch::Dtype dtype = run->dtype;
+  run.reset();  // its memory: what follows loads models anew
+  const auto seconds_so_far = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  if (training.is_first && result.code == ExitCode::kDone) {
+    show_result(training, {resolved, training.folder.root, device, dtype, kReportShare * seconds_so_far()});
+  }
+  const double seconds = seconds_so_far();
+  tell(observers, &Observer::on_end, end_of(result, seconds));
   return result;
 }
 
