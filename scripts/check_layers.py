@@ -42,13 +42,14 @@ WHOLE_MODEL = sorted(MODEL)
 COMPONENTS = ["train/data", "train/objective", "train/optim", "train/precision", "train/dist", "train/observe"]
 TRAIN = {"train/config": LOW}
 TRAIN |= {folder: [*WHOLE_MODEL, "train/config"] for folder in COMPONENTS}
+TRAIN["train/rental"] = ["model/base", "model/files"]
 TRAIN["train/dist/cuda"] = ["train/dist"]
 TRAIN["train/optim/cuda"] = ["model/core", "model/kernels/cuda", "train/optim"]
 TRAIN["train/parameters"] = [*WHOLE_MODEL, "train/config"]
 TRAIN["train/checkpoint"] = [*WHOLE_MODEL, "train/config", "train/optim", "train/precision"]
 TRAIN["train/identity"] = [*WHOLE_MODEL, "train/config", *COMPONENTS, "train/checkpoint"]
 TRAIN["train/resume"] = [*WHOLE_MODEL, "train/config", "train/data", "train/optim", "train/precision", "train/checkpoint"]
-TRAIN["train/preflight"] = [*TRAIN["train/identity"], "train/identity", "train/parameters", "train/resume"]
+TRAIN["train/preflight"] = [*TRAIN["train/identity"], "train/identity", "train/parameters", "train/rental", "train/resume"]
 TRAIN["train/prepare"] = [*TRAIN["train/preflight"], "train/preflight"]
 TRAIN["train/run"] = [*TRAIN["train/prepare"], "train/prepare"]
 TRAIN["train/plan"] = [*TRAIN["train/run"], "train/run"]
@@ -79,7 +80,7 @@ PYTHON = {"python/src": [*WHOLE_MODEL, *WHOLE_TRAIN]}
 ALLOWED = {**MODEL, **TRAIN, **PORTRAIT, **APP, **PYTHON}
 # Folders in which only these headers of another one may be included.
 ONLY = {(folder, "train/config"): re.compile(r"_options\.h$") for folder in COMPONENTS}
-NO_TORCH = {"model/base", "model/files", "model/options", "model/tokenizer", "model/image", "train/config",
+NO_TORCH = {"model/base", "model/files", "model/options", "model/tokenizer", "model/image", "train/config", "train/rental",
             "train/portrait/scene", "train/portrait/detailed", "train/portrait/renderer", "app/faces",
             "app/launch"}
 

@@ -1,6 +1,8 @@
 #include "app/cli/error_report.h"
 
 #include <c10/util/Exception.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -22,6 +24,12 @@ bool debugging() {
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
+}
+
+// Such as a terminal, which answers EIO once it is gone; a disk that does is broken.
+bool is_device(int file) {
+  struct stat status = {};
+  return fstat(file, &status) == 0 && S_ISCHR(status.st_mode);
 }
 
 struct Report {
@@ -72,8 +80,9 @@ int report_exception(const std::exception_ptr& exception) noexcept {
 void finish_output() {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
-  if (errno == EPIPE || errno == 0) return;
-  throw StorageError("stdout", std::string("cannot be written: ") + std::strerror(errno));
+  const int error = errno;
+  if (error == EPIPE || error == 0 || (error == EIO && is_device(STDOUT_FILENO))) return;
+  throw StorageError("stdout", std::string("cannot be written: ") + std::strerror(error));
 }
 
 }  // namespace sdtune::app

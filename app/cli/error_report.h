@@ -16,7 +16,7 @@ int report_exception(const std::exception_ptr& exception) noexcept;
 // Prints problems as the error lines of interface.md, to stderr.
 void print_problems(const std::vector<Problem>& problems);
 
-// Flushes stdout. A reader that went away (`| head`) is no fault; a full disk is: throws StorageError.
+// Flushes stdout. A reader or a terminal that went away (`| head`) is no fault; a full disk is: throws StorageError.
 void finish_output();
 
 }  // namespace sdtune::app

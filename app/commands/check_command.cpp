@@ -109,6 +109,8 @@ class CheckCommand : public Command {
     config.run.output = folder.path().string();
     config.run.max_train_steps = 1;
     config.checkpoint.resume_from_checkpoint.clear();  // it was compared; the folder of the probe is an empty one
+    config.observe.report_images = 0;
+    config.rental = {};  // no machine is given back after one step
     config.data.num_class_images = config.run.train_batch_size * config.run.gradient_accumulation_steps;
     config.observe.validation_prompt.clear();
     StopFlag& stop = install_stop_signals();

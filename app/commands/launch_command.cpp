@@ -9,6 +9,7 @@
 #include "app/commands/training_arguments.h"
 #include "app/launch/launch.h"
 #include "app/launch/restart_words.h"
+#include "app/ui/hangup.h"
 #include "train/config/run_folder.h"
 
 namespace sdtune::app {
@@ -53,6 +54,7 @@ class LaunchCommand : public Command {
     }
     if (!given.problems.empty()) throw ConfigError(given.problems);
     started_ = fs::file_time_type::clock::now() - std::chrono::seconds(2);  // coarse clocks of file systems
+    keep_output_after_hangup(train::run_folder(training_.loaded.config).log());
     return launch_ranks(options_, [&](std::int64_t attempt) { return words_of(words, attempt); });
   }
 

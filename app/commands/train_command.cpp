@@ -5,8 +5,10 @@
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
 #include "app/commands/training_arguments.h"
+#include "app/ui/hangup.h"
 #include "app/ui/progress_bar.h"
 #include "train/config/preset.h"
+#include "train/config/run_folder.h"
 #include "train/portrait/evaluate/classifier_reader_source.h"
 #include "train/preflight/preflight.h"
 #include "train/run/train.h"
@@ -30,9 +32,13 @@ class TrainCommand : public Command {
       const std::vector<Problem> more =
           train::find_problems(options_.loaded.config, train::evaluate::classifier_reader_source());
       problems.insert(problems.end(), more.begin(), more.end());
+      ProgressBar progress(stderr);
+      train::finish_run(options_.loaded.config, static_cast<int>(ExitCode::kBadInput), problems.front().line(),
+                        {&progress});
       throw ConfigError(problems);
     }
     StopFlag& stop = install_stop_signals();
+    keep_output_after_hangup(train::run_folder(options_.loaded.config).log());
     ProgressBar progress(stderr);
     const train::TrainResult result =
         train::train(options_.loaded.config, {&progress}, train::evaluate::classifier_reader_source(), stop);

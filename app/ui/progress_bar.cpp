@@ -124,13 +124,16 @@ void ProgressBar::on_end(const train::EndEvent& event) {
   const std::string after = " after step " + std::to_string(event.step) + ", " + duration_text(event.seconds);
   if (event.end == train::RunEnd::kDone) {
     const bool is_last = event.model_step == event.step;
-    line_.message("done" + after +
-                  (is_last ? ""
-                           : "; the model is that of step " + std::to_string(event.model_step) +
-                                 ", the best identity evaluation"));
+    std::string text = "done" + after;
+    if (!is_last) {
+      text += "; the model is that of step " + std::to_string(event.model_step) + ", the best identity evaluation";
+    }
+    if (event.is_partial) text += "; " + event.cause + ", --resume-from-checkpoint latest resumes";
+    line_.message(text);
   }
   if (event.end == train::RunEnd::kStopped) {
-    line_.message("stopped" + after + "; state saved, --resume-from-checkpoint latest resumes");
+    line_.message("stopped" + after + (event.cause.empty() ? "" : " by " + event.cause) +
+                  "; state saved, --resume-from-checkpoint latest resumes");
   }
   if (event.end == train::RunEnd::kFailed) line_.message("failed" + after);
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "app/ui/hangup.h"
 #include "app/ui/terminal.h"
 
 namespace sdtune::app {
@@ -19,12 +20,21 @@ double steady_seconds() {
 }  // namespace
 
 ProgressLine::ProgressLine(std::FILE* stream)
-    : ProgressLine(stream, is_terminal(stream), terminal_columns(stream), steady_seconds) {}
+    : ProgressLine(stream, is_terminal(stream), terminal_columns(stream), steady_seconds) {
+  may_hang_up_ = terminal_;
+}
 
 ProgressLine::ProgressLine(std::FILE* stream, bool terminal, int columns, Clock clock)
     : stream_(stream), terminal_(terminal), columns_(columns), clock_(std::move(clock)) {}
 
+void ProgressLine::notice_hangup() {
+  if (!may_hang_up_ || !lost_terminal()) return;
+  terminal_ = may_hang_up_ = false;
+  shown_.clear();
+}
+
 bool ProgressLine::is_due(bool force) {
+  notice_hangup();
   const double now = clock_();
   if (!force && now - last_ < (terminal_ ? kTerminalInterval : kLogInterval)) return false;
   last_ = now;
@@ -73,6 +83,7 @@ void ProgressLine::update_bar(const std::string& label, std::int64_t done, std::
 }
 
 void ProgressLine::message(const std::string& text) {
+  notice_hangup();
   if (terminal_ && !shown_.empty()) {
     std::fprintf(stream_, "\r%s\r", std::string(shown_.size(), ' ').c_str());
   }
@@ -83,6 +94,7 @@ void ProgressLine::message(const std::string& text) {
 }
 
 void ProgressLine::finish() {
+  notice_hangup();
   if (terminal_ && !shown_.empty()) std::fputc('\n', stream_);
   shown_.clear();
   std::fflush(stream_);

@@ -11,7 +11,7 @@ class ProgressLine {
  public:
   using Clock = std::function<double()>;  // s, steady
 
-  explicit ProgressLine(std::FILE* stream);
+  explicit ProgressLine(std::FILE* stream);  // follows a terminal that goes away into the log (hangup.h)
   ProgressLine(std::FILE* stream, bool terminal, int columns, Clock clock);
 
   // The state of things. On a terminal at most ten times a second, elsewhere at most every 30 s, unless `force`.
@@ -26,9 +26,12 @@ class ProgressLine {
  private:
   void draw(const std::string& text);
   bool is_due(bool force);
+  // A terminal that is gone becomes a log.
+  void notice_hangup();
 
   std::FILE* stream_;
   bool terminal_;
+  bool may_hang_up_ = false;
   int columns_;
   Clock clock_;
   double last_ = -1e9;  // when the state was last written

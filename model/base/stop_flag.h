@@ -8,17 +8,31 @@
 
 namespace sdtune {
 
-// 143 for SIGTERM, 130 for every other signal.
+// In the place of a signal: the cloud takes the machine away soon.
+inline constexpr int kPreemption = 1000;
+
+// 143 for SIGTERM and kPreemption, 130 for every other signal.
 inline ExitCode exit_code_of(int signal) {
-  return signal == SIGTERM ? ExitCode::kTerminated : ExitCode::kInterrupted;
+  return signal == SIGTERM || signal == kPreemption ? ExitCode::kTerminated : ExitCode::kInterrupted;
+}
+
+// As run.json names it.
+inline const char* cause_of(int signal) {
+  if (signal == kPreemption) return "preemption";
+  return signal == SIGTERM ? "SIGTERM" : "SIGINT";
 }
 
 class StopFlag {
  public:
-  // `signal` is SIGINT or SIGTERM; the first request counts. Returns whether this was the first. Async-signal-safe.
+  // `signal` is SIGINT, SIGTERM or kPreemption; the first request counts. Returns whether this was the first.
+  // A preempted machine is shut down, and the first signal of that must not end a run that saves: it is a first one.
+  // Async-signal-safe.
   bool request(int signal) {
-    int none = 0;
-    const bool is_first = signal_.compare_exchange_strong(none, signal);
+    int before = 0;
+    bool is_first = signal_.compare_exchange_strong(before, signal);
+    if (!is_first && before == kPreemption && signal != kPreemption) {
+      is_first = signal_.compare_exchange_strong(before, signal);
+    }
     requested_.store(true);
     return is_first;
   }

@@ -113,7 +113,7 @@ def state_html(recorder: Recorder, end: str = "") -> str:
         words.append(f"ETA {duration(now.eta)}")
     steps = [step for step, _ in recorder.identities]
     curves = (_html.curve("loss, smoothed", recorder.steps, recorder.losses)
-              + _html.curve("identity", steps, [value for _, value in recorder.identities]))
+              + _html.curve("likeness", steps, [value for _, value in recorder.identities]))
     warnings = "".join(f"<li>{_html.text(warning)}</li>" for warning in recorder.warnings[-MOST_WARNINGS:])
     if len(recorder.warnings) > MOST_WARNINGS:
         warnings += f"<li>and {len(recorder.warnings) - MOST_WARNINGS} before</li>"

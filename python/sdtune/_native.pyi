@@ -619,6 +619,7 @@ class TrainConfig:
         validation_guidance_scale: float | None = ...,
         report_to: str = ...,
         price_per_hour: float | None = ...,
+        report_images: int = ...,
         identity_steps: int | None = ...,
         num_identity_images: int = ...,
         identity_inference_steps: int = ...,
@@ -628,6 +629,11 @@ class TrainConfig:
         early_stop_patience: int | None = ...,
         peer_timeout: float = ...,
         start_timeout: float = ...,
+        max_hours: float | None = ...,
+        max_cost: float | None = ...,
+        on_finish: str = ...,
+        preemption: str = ...,
+        preemption_address: str = ...,
     ) -> None: ...
     @staticmethod
     def from_yaml(path: PathText, **options: Any) -> TrainConfig: ...
@@ -735,6 +741,7 @@ class TrainConfig:
     validation_guidance_scale: float | None
     report_to: str
     price_per_hour: float | None
+    report_images: int
     identity_steps: int | None
     num_identity_images: int
     identity_inference_steps: int
@@ -744,3 +751,8 @@ class TrainConfig:
     early_stop_patience: int | None
     peer_timeout: float
     start_timeout: float
+    max_hours: float | None
+    max_cost: float | None
+    on_finish: str
+    preemption: str
+    preemption_address: str

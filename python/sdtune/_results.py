@@ -13,7 +13,7 @@ import numpy as np
 from . import _html, _native
 from ._errors import config_error
 
-LARGEST_REPORT = 2**21  # bytes; a larger report.html is named in place of shown
+LARGEST_REPORT = 3 * 2**20  # bytes; a larger report.html is named in place of shown
 
 
 class PipelineOutput:

@@ -109,7 +109,7 @@ def test_figures_are_those_of_the_events() -> None:
     recorder.on_identity(SimpleNamespace(step=20, identity=0.75))
     now = recorder.snapshot()
     assert (now.step, now.total_steps, now.loss, now.eta, now.identity) == (20, 40, 0.5, 60.0, 0.75)
-    assert "ETA 01:00" in _live_view.state_html(recorder) and "identity 0.75" in _live_view.state_html(recorder)
+    assert "ETA 01:00" in _live_view.state_html(recorder) and "likeness 0.75" in _live_view.state_html(recorder)
     recorder.on_step(SimpleNamespace(step=21, total_steps=40, loss=float("nan"), images_per_s=2.0, elapsed=33.0))
     assert recorder.losses[-1] == 0.5, "one bad step does not take the curve away"
 

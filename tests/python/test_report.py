@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import re
 import signal
@@ -11,6 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from program import SDTUNE, run
 from tiny_models import make_pipeline
 from training_reference import write_base, write_photos
@@ -29,7 +31,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
         self.tags.append(tag)
-        if tag not in ("meta", "img", "polyline"):
+        if tag not in ("meta", "img", "br"):
             self.open.append(tag)
         self.sources += [value for name, value in attrs if name in ("src", "href", "srcset", "data", "action")]
         if tag == "img":
@@ -68,15 +70,31 @@ def test_the_page_holds_the_run(material: tuple[Path, Path, Path], tmp_path: Pat
     page = Page(output / "report.html")
     assert all(source.startswith("data:image/png;base64,") for source in page.sources)
     assert not re.search(r"https?://|url\(|@import|<script", text)
-    assert page.pictures == {"validation images, step-00000060": (output / "samples/step-00000060/grid.png").read_bytes()}
+    photos = [Path(photo["path"]).name for photo in json.loads((output / "run.json").read_text())["images"]]
+    assert list(page.pictures)[:3] == [f"photo {name}" for name in photos]
+    pairs = [f"{whose}, seed {seed}" for whose in ("base", "step 60") for seed in (0, 1)]
+    assert list(page.pictures)[3:7] == pairs
+    for name, file in zip(pairs, [f"step-{step:08d}/{seed:02d}_seed-{seed}.png" for step in (0, 60) for seed in (0, 1)]):
+        assert pixels(page.pictures[name]).tobytes() == pixels((output / "samples" / file).read_bytes()).tobytes()
     assert (output / "config.yaml").read_text() in page.text
     assert "me & you" in page.text and "done after step 60 of 60" in page.text
-    for name in ("loss on held-out photos", "loss", "lr", "grad_norm"):
-        assert name in page.text
-    assert "loss_prior" not in page.text.split("config.yaml")[0]
-    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    shown = re.findall(r'aria-label="(.*?): lowest', text)
+    assert {"validation loss", "loss", "loss of the photos", "gradient norm", "speed (photos/s)"} <= set(shown)
+    assert not {"learning rate", "loss of the class images"} & set(shown)  # a constant, and none
+    [attempt] = json.loads((output / "run.json").read_text())["attempts"]
     cost = float(re.search(r"([\d.]+) at 36000.00 an hour", page.text)[1])
-    assert cost == pytest.approx(10 * lines[-1]["elapsed"], abs=0.006)
+    assert cost == pytest.approx(10 * (attempt["ended"] - attempt["started"]), abs=0.006)
+    assert "max_train_steps60--max-train-steps" in page.text and "train_batch_size" not in page.text.split("config.yaml")[0]
+
+
+def pixels(png: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(png)).convert("RGB")
+
+
+def test_a_rate_that_changes_has_a_curve(material: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    ended = run(words(material, tmp_path / "run", "--max-train-steps", "60", "--lr-scheduler", "cosine"))
+    assert ended.returncode == 0, ended.stderr
+    assert 'aria-label="learning rate: lowest' in (tmp_path / "run" / "report.html").read_text()
 
 
 def test_a_curve_shows_its_numbers(material: tuple[Path, Path, Path], tmp_path: Path) -> None:
@@ -88,7 +106,7 @@ def test_a_curve_shows_its_numbers(material: tuple[Path, Path, Path], tmp_path: 
     told = [float(number) for number in re.findall(r"(?:lowest|highest|last) ([-\d.e+]+)", figure[1])]
     assert told == pytest.approx([min(losses), max(losses), losses[-1]], rel=1e-3)
     thin, bold = (re.search(rf'class="{style}" points="(.*?)"', figure[2])[1].split() for style in ("thin", "bold"))
-    assert len(thin) == 60 and len(bold) == 30
+    assert len(thin) == 60 and len(bold) == 60
     heights = [float(point.split(",")[1]) for point in thin]
     lowest, highest = losses.index(min(losses)), losses.index(max(losses))
     assert heights.index(max(heights)) == lowest and heights.index(min(heights)) == highest  # y grows downwards
@@ -103,4 +121,5 @@ def test_a_stopped_run_has_its_page(material: tuple[Path, Path, Path], tmp_path:
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=120)
     assert process.returncode == 143
-    assert "it can be resumed" in Page(output / "report.html").text
+    page = Page(output / "report.html")
+    assert "by SIGTERM; it can be resumed" in page.text and "SIGTERM (exit code 143)" in page.text

@@ -44,8 +44,14 @@ TrainFieldList ObserveOptions::fields() {
       .choices({"tensorboard", "none"});
   group
       .add("price_per_hour", &price_per_hour, Resume::kMayChange,
-           "Machine price per hour, any currency: report.html then states the cost; unset: disabled.")
+           "Machine price per hour, any currency: report.html then states the cost, and max_cost bounds it; unset: "
+           "disabled.")
       .at_least(0);
+  group
+      .add("report_images", &report_images, Resume::kMayChange,
+           "Images of the base and of the model each, of the same prompt and seeds, that are generated at the end for "
+           "report.html: fewer where they would take more than 5 % of the run's time; 0: disabled.")
+      .range(0, 16);
   return list;
 }
 

@@ -18,7 +18,8 @@ struct ObserveOptions {
   std::int64_t validation_inference_steps = 25;     // of the sampler
   std::optional<double> validation_guidance_scale;  // unset: the default of the pipeline
   std::string report_to = "tensorboard";
-  std::optional<double> price_per_hour;  // of the machine, for report.html
+  std::optional<double> price_per_hour;  // of the machine, for report.html and max_cost
+  std::int64_t report_images = 4;        // of base and model each, at the end of the run; 0: none
 
   TrainFieldList fields();
 };

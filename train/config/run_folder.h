@@ -18,6 +18,7 @@ struct RunFolder {
   std::filesystem::path identity() const { return root / "identity.jsonl"; }
   std::filesystem::path report() const { return root / "report.html"; }
   std::filesystem::path last_error() const { return root / "last_error.json"; }
+  std::filesystem::path log() const { return root / "train.log"; }
   std::filesystem::path lock() const { return root / "run.lock"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path best() const { return root / "best"; }

@@ -18,6 +18,7 @@ FieldList TrainConfig::fields() {
   append(observe.fields());
   append(identity.fields());
   append(dist.fields());
+  append(rental.fields());
   return list;
 }
 

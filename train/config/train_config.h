@@ -12,6 +12,7 @@
 #include "train/config/observe_options.h"
 #include "train/config/optim_options.h"
 #include "train/config/precision_options.h"
+#include "train/config/rental_options.h"
 #include "train/config/run_options.h"
 
 namespace sdtune::train {
@@ -27,6 +28,7 @@ struct TrainConfig {
   ObserveOptions observe;
   IdentityOptions identity;
   DistOptions dist;
+  RentalOptions rental;
   Origins origins;     // where the values that are not defaults came from
   std::string preset;  // the YAML file with the defaults of the base; empty: none
 

@@ -11,19 +11,21 @@
 namespace sdtune::train {
 namespace {
 
-constexpr double kWidth = 640, kHeight = 160;  // of the plot, px
-constexpr double kTop = 24;                    // for the words above it
-constexpr std::size_t kMostPoints = 1000;
-constexpr std::size_t kWindows = 40;
+// px: the plot, and around it the numbers of the axes.
+constexpr double kLeft = 58, kTop = 12, kWidth = 290, kHeight = 150, kRight = 12, kBottom = 36;
+constexpr std::size_t kMostPoints = 600;
+constexpr std::size_t kFewPoints = 40;
+constexpr std::size_t kWindows = 20;
+constexpr int kMostRows = 5, kMostColumns = 5;
 
 using Points = std::vector<std::pair<double, double>>;
 
 std::string short_number(double value) {
-  return fmt::format("{:.4g}", value);
+  return fmt::format("{:.4g}", value == 0 ? 0.0 : value);
 }
 
-// Means of `size` neighbours each.
-Points means(const Points& points, std::size_t size) {
+// Means of `size` neighbours each, so that a long run's file stays small.
+Points thinned(const Points& points, std::size_t size) {
   Points shorter;
   for (std::size_t begin = 0; begin < points.size(); begin += size) {
     const std::size_t end = std::min(begin + size, points.size());
@@ -38,22 +40,72 @@ Points means(const Points& points, std::size_t size) {
   return shorter;
 }
 
-struct Frame {
-  double first, last, low, high;
+// The mean of the `size` values around each, of fewer at both ends.
+Points smoothed(const Points& points, std::size_t size) {
+  std::vector<double> sums(points.size() + 1, 0.0);
+  for (std::size_t i = 0; i < points.size(); ++i) sums[i + 1] = sums[i] + points[i].second;
+  Points means;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const std::size_t half = std::min({size / 2, i, points.size() - 1 - i});
+    const double sum = sums[i + half + 1] - sums[i - half];
+    means.emplace_back(points[i].first, sum / static_cast<double>(2 * half + 1));
+  }
+  return means;
+}
+
+struct Axes {
+  std::vector<double> rows, columns;
+
+  double x(double step) const { return kLeft + (step - columns.front()) / (columns.back() - columns.front()) * kWidth; }
+  double y(double value) const { return kTop + (rows.back() - value) / (rows.back() - rows.front()) * kHeight; }
+
+  std::string drawn() const {
+    std::string svg;
+    for (const double row : rows) {
+      svg += fmt::format("<line class=\"grid\" x1=\"{:.0f}\" x2=\"{:.0f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft,
+                         kLeft + kWidth, y(row), y(row));
+      svg += fmt::format("<text x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft - 6, y(row) + 4,
+                         short_number(row));
+    }
+    for (const double column : columns) {
+      svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{}</text>", x(column),
+                         kTop + kHeight + 16, short_number(column));
+    }
+    return svg + fmt::format("<text class=\"axis\" x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"middle\">step</text>",
+                             kLeft + kWidth / 2, kTop + kHeight + 32);
+  }
 
   std::string line(const Points& points, const char* style) const {
-    std::string text = "<polyline fill=\"none\" ";
-    text.append(style).append(" points=\"");
-    for (const auto& [step, value] : points) {
-      const double x = (step - first) / (last - first) * kWidth;
-      const double y = kTop + (high > low ? (high - value) / (high - low) : 0.5) * kHeight;
-      text += fmt::format("{:.1f},{:.1f} ", x, y);
-    }
+    std::string text = "<polyline fill=\"none\" class=\"";
+    text.append(style).append("\" points=\"");
+    for (const auto& [step, value] : points) text += fmt::format("{:.1f},{:.1f} ", x(step), y(value));
     return text + "\"/>";
+  }
+
+  std::string dots(const Points& points) const {
+    std::string text;
+    for (const auto& [step, value] : points) {
+      text += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"/>", x(step), y(value));
+    }
+    return text;
   }
 };
 
 }  // namespace
+
+std::vector<double> axis_numbers(double low, double high, int most) {
+  const double rough = (high - low) / std::max(1, most - 1);
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  for (const double factor : {1.0, 2.0, 5.0, 10.0, 20.0, 50.0}) {
+    const double step = factor * power;
+    const double first = std::floor(low / step + 1e-9), last = std::ceil(high / step - 1e-9);
+    if (last - first + 1 > most) continue;
+    std::vector<double> numbers;
+    for (double at = first; at <= last; at += 1) numbers.push_back(at * step);
+    if (numbers.size() >= 2) return numbers;
+  }
+  return {low, high};
+}
 
 std::string curve_svg(const Curve& curve) {
   Points points;
@@ -63,17 +115,24 @@ std::string curve_svg(const Curve& curve) {
   if (points.size() < 2 || points.back().first <= points.front().first) return {};
   const auto by_value = [](const auto& left, const auto& right) { return left.second < right.second; };
   const auto [low, high] = std::minmax_element(points.begin(), points.end(), by_value);
-  const Frame frame{points.front().first, points.back().first, low->second, high->second};
-  const std::string words = "lowest " + short_number(frame.low) + ", highest " + short_number(frame.high) + ", last " +
-                            short_number(points.back().second) + "; steps " + short_number(frame.first) + " to " +
-                            short_number(frame.last);
-  std::string svg = "<figure><svg viewBox=\"0 0 640 188\" role=\"img\" aria-label=\"" + html_escaped(curve.name) +
-                    ": " + words + "\"><text x=\"0\" y=\"14\">" + html_escaped(curve.name) + "</text>";
-  const bool many = points.size() > kWindows;
-  svg += frame.line(means(points, (points.size() + kMostPoints - 1) / kMostPoints),
-                    many ? "class=\"thin\"" : "class=\"bold\"");
-  if (many) svg += frame.line(means(points, (points.size() + kWindows - 1) / kWindows), "class=\"bold\"");
-  return svg + "</svg><figcaption>" + words + "</figcaption></figure>\n";
+  if (!(high->second > low->second)) return {};
+  const Axes axes{axis_numbers(low->second, high->second, kMostRows),
+                  axis_numbers(points.front().first, points.back().first, kMostColumns)};
+  const std::string name = curve.name + (curve.unit.empty() ? "" : " (" + curve.unit + ")");
+  const std::string words = "lowest " + short_number(low->second) + ", highest " + short_number(high->second) +
+                            ", last " + short_number(points.back().second);
+  const bool many = points.size() > kFewPoints;
+  std::string svg = "<figure class=\"curve\"><figcaption>" + html_escaped(name) + "</figcaption><svg viewBox=\"0 0 " +
+                    fmt::format("{:.0f} {:.0f}", kLeft + kWidth + kRight, kTop + kHeight + kBottom) +
+                    "\" role=\"img\" aria-label=\"" + html_escaped(name) + ": " + words + "\">" + axes.drawn();
+  svg += axes.line(thinned(points, (points.size() + kMostPoints - 1) / kMostPoints), many ? "thin" : "bold");
+  if (many) {
+    const Points means = smoothed(points, std::max<std::size_t>(3, points.size() / kWindows));
+    svg += axes.line(thinned(means, (means.size() + kMostPoints - 1) / kMostPoints), "bold");
+  } else {
+    svg += axes.dots(points);
+  }
+  return svg + "</svg><small>" + words + "</small></figure>\n";
 }
 
 }  // namespace sdtune::train

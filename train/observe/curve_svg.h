@@ -1,4 +1,4 @@
-// A curve over the steps as an SVG image.
+// A curve over the steps as an SVG image with axes.
 #pragma once
 
 #include <string>
@@ -9,11 +9,17 @@ namespace sdtune::train {
 
 struct Curve {
   std::string name;
+  std::string unit;                               // "per second", "GiB"; empty: a number without one
   std::vector<std::pair<double, double>> points;  // step and value, rising steps; what is not finite is left out
 };
 
-// The values, thin, and where there are more than 40 of them their mean over a fortieth of the run, bold; lowest,
-// highest and last value in words. Empty for fewer than two points.
+// Round numbers at most `most` of them, from the last below `low` to the first above `high`: steps of 1, 2 or 5 times a
+// power of ten.
+std::vector<double> axis_numbers(double low, double high, int most);
+
+// The values, thin, and where there are more than 40 of them their mean over a twentieth of the run around each, bold;
+// axes with round numbers; lowest, highest and last value in words. Few values have a dot each. Empty for fewer than
+// two points and for a constant.
 std::string curve_svg(const Curve& curve);
 
 }  // namespace sdtune::train

@@ -107,6 +107,9 @@ struct EndEvent {
   std::int64_t model_step = 0;            // the step whose weights the result holds; 0 unless kDone
   std::filesystem::path model_path = {};  // the result's folder; empty unless kDone
   double seconds = 0;                     // of this attempt
+  ExitCode code = ExitCode::kDone;
+  std::string cause = {};   // why it ended, in words: "all steps are done", "SIGTERM", ...
+  bool is_partial = false;  // kDone before the last step: the budget is spent
 };
 
 class Observer {

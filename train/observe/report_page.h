@@ -1,38 +1,47 @@
-// report.html: what a run did, in one file that opens offline and can be sent.
+// report.html: what a run does and did, in one file that opens offline, needs no script and can be sent.
 #pragma once
 
-#include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "model/files/file_system.h"
 #include "train/observe/observer.h"
+#include "train/observe/page_images.h"
+#include "train/observe/report_sections.h"
 #include "train/observe/step_lines.h"
 
 namespace sdtune::train {
 
+// Writes <output>/report.html from what lies in the run folder then, and this attempt's warnings: photos, base and
+// model of the same seeds, likeness and validation over the steps, curves, options and where they came from, cost,
+// ledger. While the run goes on every half minute, and never sooner than a hundred times as long as the last page took:
+// 1 % of the time. A failed run gets its page too.
 class ReportPage : public Observer {
  public:
+  using Clock = std::function<double()>;  // s, steady
+
   // `price_per_hour` of the machine, in any currency; unset: no cost is stated. `warn` may be empty; it is called
   // once when the page cannot be written.
   ReportPage(FileSystem& files, std::optional<double> price_per_hour, Warn warn);
+  ReportPage(FileSystem& files, std::optional<double> price_per_hour, Warn warn, Clock clock);
 
   void on_start(const RunSummary& summary) override;
+  void on_step(const StepEvent& event) override;
   void on_warning(const Problem& problem) override;
-  // Writes <output>/report.html from what lies in the run folder then: curves of metrics.jsonl and validation.jsonl,
-  // the last validation images with the base's, the contact sheet, config.yaml; and this attempt's warnings. A failed
-  // run gets its page too.
   void on_end(const EndEvent& event) override;
 
  private:
-  std::string page(const EndEvent& event) const;
+  void write();
+  std::string page();
 
   FileSystem& files_;
-  std::optional<double> price_per_hour_;
   Warn warn_;
-  RunSummary summary_;
-  std::vector<std::string> warnings_;
+  Clock clock_;
+  double next_ = 0;  // when the page is due again
+  bool warned_ = false;
+  ReportState state_;
+  PageImages pictures_;
 };
 
 }  // namespace sdtune::train

@@ -64,6 +64,8 @@ TrainConfig probe_config(const RunPlan& plan, const std::filesystem::path& folde
   config.observe.validation_prompt.clear();
   config.observe.validation_data_dir.clear();
   config.identity.identity_steps.reset();
+  config.rental = {};
+  config.observe.report_images = 0;
   return config;
 }
 

@@ -28,6 +28,9 @@ void check_contradictions(const TrainConfig& config, std::vector<Problem>& probl
 // Those, and options that ask for what this machine does not have.
 void check_options(const TrainConfig& config, std::vector<Problem>& problems);
 
+// Options for a rented machine, and whether the metadata service of preemption answers.
+void check_rental(const TrainConfig& config, std::vector<Problem>& problems);
+
 // Whether the device computes in mixed_precision; `auto` fits every device.
 void check_precision(const TrainConfig& config, std::vector<Problem>& problems);
 

@@ -2,12 +2,10 @@
 
 #include <torch/version.h>
 
-#include <chrono>
 #include <exception>
 
 #include "model/base/json.h"
 #include "model/core/device.h"
-#include "model/files/json_file.h"
 #include "model/files/sha256.h"
 
 namespace sdtune::train {
@@ -26,24 +24,9 @@ Json image_manifest(const Run& run) {
   return images;
 }
 
-// The attempts that an earlier run.json of this folder lists; none when it is a fresh run or unreadable.
-Json earlier_attempts(const Run& run) {
-  if (run.first_step == 0 || !std::filesystem::exists(run.folder.record())) return Json::array();
-  try {
-    const Json record = read_json(run.folder.record());
-    return record.contains("attempts") && record["attempts"].is_array() ? record["attempts"] : Json::array();
-  } catch (const Error&) {
-    return Json::array();  // only a record for people: the checkpoint holds what counts
-  }
-}
-
-std::int64_t started_at() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 }  // namespace
 
-void write_run_record(FileSystem& files, const Run& run) {
+void write_run_record(FileSystem& files, const Run& run, const RecordedAttempts& attempts) {
   TrainConfig config = run.config;
   const std::string yaml = config_to_yaml(config.fields(), config.origins);
   write_file_atomically(files, run.folder.config(), yaml);
@@ -58,8 +41,9 @@ void write_run_record(FileSystem& files, const Run& run) {
   record["base_hash"] = run.fingerprint.base_hash;
   record["config_hash"] = sha256_hex(yaml);
   record["images"] = image_manifest(run);
-  record["attempts"] = earlier_attempts(run);
-  record["attempts"].push_back({{"attempt", run.attempt}, {"first_step", run.first_step}, {"started", started_at()}});
+  record["attempts"] = attempts.earlier;
+  record["attempts"].push_back(
+      {{"attempt", run.attempt}, {"first_step", run.first_step}, {"started", attempts.started}});
   write_file_atomically(files, run.folder.record(), record.dump(2) + "\n");
 }
 

@@ -1,5 +1,6 @@
 #include "train/run/train.h"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <new>
@@ -9,58 +10,41 @@
 #include "model/core/out_of_memory.h"
 #include "model/core/tf32_scope.h"
 #include "train/dist/stop_request.h"
-#include "train/observe/event_file.h"
-#include "train/observe/metrics_log.h"
-#include "train/observe/preview.h"
-#include "train/observe/report_page.h"
-#include "train/observe/validation_log.h"
+#include "train/observe/page_images.h"
 #include "train/preflight/machine_warnings.h"
 #include "train/preflight/preflight.h"
 #include "train/preflight/run_lock.h"
+#include "train/rental/finish_command.h"
+#include "train/run/attempt_ledger.h"
 #include "train/run/build_run.h"
 #include "train/run/compare_replicas.h"
 #include "train/run/micro_batch.h"
+#include "train/run/preemption_guard.h"
+#include "train/run/report_images.h"
+#include "train/run/run_budget.h"
+#include "train/run/run_observers.h"
 #include "train/run/run_record.h"
+#include "train/run/save_time.h"
 #include "train/run/trainer.h"
 
 namespace sdtune::train {
 
 namespace {
 
-// The caller's observers and the files that every run writes, on the first rank; nothing on the others.
-class RunObservers {
- public:
-  RunObservers(const TrainConfig& config, const std::vector<Observer*>& callers, bool is_first) {
-    if (!is_first) return;
-    all_ = callers;
-    const Warn warn = [callers](const Problem& problem) { tell(callers, &Observer::on_warning, problem); };
-    add(std::make_unique<MetricsLog>(real_file_system(), warn));
-    add(std::make_unique<Preview>(real_file_system(), warn));
-    add(std::make_unique<ValidationLog>(real_file_system(), warn));
-    add(std::make_unique<ReportPage>(real_file_system(), config.observe.price_per_hour, warn));
-    if (config.observe.report_to == "tensorboard") add(std::make_unique<EventFile>(warn));
-  }
-  const std::vector<Observer*>& all() const { return all_; }
-
- private:
-  void add(std::unique_ptr<Observer> observer) {
-    all_.push_back(observer.get());
-    own_.push_back(std::move(observer));
-  }
-
-  std::vector<std::unique_ptr<Observer>> own_;
-  std::vector<Observer*> all_;
-};
+constexpr double kReportShare = 0.05;  // of the run's time, for images of the report
 
 // --overwrite: what an earlier run left, except class images, which cost time and are checked before they are used.
 void clear_folder(FileSystem& files, const RunFolder& folder) {
-  for (const std::filesystem::path& part : {folder.checkpoints(), folder.best(), folder.samples(), folder.model()}) {
+  for (const std::filesystem::path& part :
+       {folder.checkpoints(), folder.best(), folder.samples(), folder.model(), comparison_folder(folder.root)}) {
     if (std::filesystem::exists(part)) files.remove_tree(part);
   }
   for (const std::filesystem::path& file : {folder.config(), folder.record(), folder.metrics(), folder.validation(),
                                             folder.identity(), folder.report(), folder.last_error()}) {
     if (std::filesystem::exists(file)) files.unlink(file);
   }
+  std::error_code none;
+  std::filesystem::resize_file(folder.log(), 0, none);  // a terminal that is gone may already have left it open
   for (const auto& entry : std::filesystem::directory_iterator(folder.root)) {
     if (entry.path().filename().string().starts_with("events.out.tfevents.")) files.unlink(entry.path());
   }
@@ -72,31 +56,101 @@ std::string rank_configuration(TrainConfig config) {
   return config_to_yaml(config.fields(), {});
 }
 
-TrainResult run_to_end(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
-                       Preflight preflight, const std::vector<Observer*>& observers,
-                       const PortraitReaderSource& portrait_readers, const StopFlag& stop) {
+// What the parts of train() share.
+struct Training {
+  const TrainConfig& config;
+  RunFolder folder;
+  bool is_first;
+  RunBudget& budget;
+  PreemptionGuard& guard;
+  const std::vector<Observer*>& observers;
+  const PortraitReaderSource& portrait_readers;
+  StopFlag& stop;
+  std::int64_t started;  // s since 1970
+};
+
+// A run that may go on with an earlier one keeps its ledger.
+bool continues(const TrainConfig& config) {
+  return !config.checkpoint.resume_from_checkpoint.empty();
+}
+
+void record_attempt(const Training& training, Run& run) {
+  const Json earlier = continues(run.config) ? attempts_before(training.folder, run.first_step) : Json::array();
+  run.attempt = std::max(run.attempt, static_cast<std::int64_t>(earlier.size()) + 1);
+  write_run_record(real_file_system(), run, {earlier, training.started});
+}
+
+EndEvent end_of(const TrainResult& result, double seconds) {
+  const RunEnd end = result.code == ExitCode::kDone ? RunEnd::kDone : RunEnd::kStopped;
+  return {end,     result.step, result.model_step, result.model_path,
+          seconds, result.code, result.cause,      result.is_partial};
+}
+
+// With the words of the notice, where this machine got one.
+std::string stop_cause(const Training& training, const std::string& signal) {
+  const std::string notice = training.guard.notice();
+  return notice.empty() ? signal : "preemption (" + notice + ")";
+}
+
+// Base and model for the report. The run is done, and nothing here may take that away.
+void show_result(const Training& training, const ReportImagesPlan& plan) {
+  const auto tell_of = [&](const std::string& why) {
+    tell(training.observers, &Observer::on_warning,
+         Problem{"report_images", "were not generated: " + why, "the model itself is as it should be"});
+  };
+  try {
+    write_report_images(real_file_system(), plan, training.stop);
+  } catch (const Error& error) {
+    tell_of(error.problems().front().line());
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    tell_of(text.substr(0, text.find('\n')));
+  }
+}
+
+TrainResult run_to_end(const Training& training, std::unique_ptr<ProcessGroup> group, torch::Device device,
+                       Preflight preflight) {
   const auto start = std::chrono::steady_clock::now();
+  const TrainConfig& config = training.config;
+  const std::vector<Observer*>& observers = training.observers;
   const model::Tf32Scope tf32(config.precision.allow_tf32);
   for (const Problem& warning : machine_warnings(config)) tell(observers, &Observer::on_warning, warning);
   for (const Problem& warning : preflight.resume.warnings) tell(observers, &Observer::on_warning, warning);
-  const std::unique_ptr<Run> run = build_run(config, std::move(group), device, preflight, observers, stop);
+  std::unique_ptr<Run> run = build_run(config, std::move(group), device, preflight, observers, training.stop);
   preflight = {};  // the photos that it kept
-  if (run->group->is_first()) write_run_record(real_file_system(), *run);
+  if (training.is_first) {
+    record_attempt(training, *run);
+    run->stops->limit([&training] { return training.budget.is_spent(); });
+  }
   tell(observers, &Observer::on_start, summarize(*run));
+  if (training.is_first && training.guard.watches()) {
+    training.guard.expect_save(estimate_save_seconds(real_file_system(), *run), "estimated from this disk");
+  }
   run->group->barrier();  // ranks load and encode at different speeds
-  const TrainResult result = Trainer(*run, observers, portrait_readers, stop).train();
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  const RunEnd end = result.code == ExitCode::kDone ? RunEnd::kDone : RunEnd::kStopped;
-  tell(observers, &Observer::on_end, EndEvent{end, result.step, result.model_step, result.model_path, seconds.count()});
+  TrainResult result = Trainer(*run, observers, training.portrait_readers, training.stop).train();
+  if (result.is_partial && training.is_first) result.cause = training.budget.cause();
+  if (result.code != ExitCode::kDone) result.cause = stop_cause(training, result.cause);
+  const TrainConfig resolved = run->config;
+  const torch::Dtype dtype = run->dtype;
+  run.reset();  // its memory: what follows loads models anew
+  const auto seconds_so_far = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  if (training.is_first && result.code == ExitCode::kDone) {
+    show_result(training, {resolved, training.folder.root, device, dtype, kReportShare * seconds_so_far()});
+  }
+  const double seconds = seconds_so_far();
+  tell(observers, &Observer::on_end, end_of(result, seconds));
   return result;
 }
 
 // Stopped before the first step: nothing is lost, class images that were generated are kept.
-TrainResult stopped_early(const RunFolder& folder, int signal, const std::vector<Observer*>& observers) {
-  tell(observers, &Observer::on_end, EndEvent{RunEnd::kStopped});
+TrainResult stopped_early(const Training& training, int signal) {
   TrainResult result;
   result.code = exit_code_of(signal);
-  result.output = folder.root;
+  result.output = training.folder.root;
+  result.cause = stop_cause(training, cause_of(signal));
+  tell(training.observers, &Observer::on_end, end_of(result, 0));
   return result;
 }
 
@@ -118,10 +172,48 @@ Error described(const std::exception& error, const TrainConfig& config) {
   return Error(ExitCode::kBug, "internal error", text.substr(0, text.find('\n')));
 }
 
-}  // namespace
+// Tells observers and the run folder of a failure.
+void report_failure(const Training& training, const Error& error) {
+  if (training.is_first || error.code() == ExitCode::kPeerLost) {
+    write_last_error(real_file_system(), training.folder, error);
+  }
+  EndEvent end{RunEnd::kFailed};
+  end.code = error.code();
+  end.cause = error.problems().front().line();
+  tell(training.observers, &Observer::on_end, end);
+}
 
-TrainResult train(const TrainConfig& config, const std::vector<Observer*>& observers,
-                  const PortraitReaderSource& portrait_readers, StopFlag& stop) {
+TrainResult train_locked(const Training& training, const RankEnv& ranks, Preflight preflight) {
+  const TrainConfig& config = training.config;
+  try {
+    try {
+      const std::string device_text = device_for_rank(config.run.device, ranks, model::has_usable_gpu());
+      const torch::Device device = model::parse_device(device_text, "device");
+      std::unique_ptr<ProcessGroup> group = connect_ranks(ranks, device, config.dist, rank_configuration(config));
+      compare_replicas(*group, config, preflight);
+      // Only now, since a run that is refused must leave the one before it as it is.
+      if (training.is_first && config.run.overwrite && !continues(config)) {
+        clear_folder(real_file_system(), training.folder);
+      }
+      return run_to_end(training, std::move(group), device, std::move(preflight));
+    } catch (const c10::Error& error) {
+      rethrow_torch_error(error, config);
+    }
+  } catch (const StopRequest& request) {
+    return stopped_early(training, request.signal);
+  } catch (const Error& error) {
+    report_failure(training, error);
+    throw;
+  } catch (const std::exception& error) {
+    report_failure(training, described(error, config));
+    throw;
+  }
+}
+
+TrainResult train_or_refuse(const TrainConfig& config, const std::vector<Observer*>& observers,
+                            const PortraitReaderSource& portrait_readers, StopFlag& stop) {
+  using Seconds = std::chrono::seconds;
+  const auto started = std::chrono::duration_cast<Seconds>(std::chrono::system_clock::now().time_since_epoch());
   Preflight preflight = run_preflight(config, portrait_readers, PhotoUse::kTrain);
   refuse_problems(preflight);
   const RunFolder folder = run_folder(config);
@@ -132,31 +224,46 @@ TrainResult train(const TrainConfig& config, const std::vector<Observer*>& obser
     real_file_system().create_directories(folder.root);
     lock.emplace(folder.lock());
   }
-  const RunObservers run_observers(config, observers, is_first);
+  const double earlier = is_first && continues(config) ? seconds_of(attempts_before(folder, 0)) : 0;
+  RunBudget budget(config.rental, config.observe.price_per_hour, earlier);
+  const Warn warn = [&](const Problem& problem) { tell(observers, &Observer::on_warning, problem); };
+  PreemptionGuard guard(config.rental, ranks.local_rank == 0, stop, warn);
+  const RunObservers run_observers(config, observers, {&budget, &guard}, is_first);
+  return train_locked(
+      {config, folder, is_first, budget, guard, run_observers.all(), portrait_readers, stop, started.count()}, ranks,
+      std::move(preflight));
+}
+
+bool is_first_rank() {
   try {
-    try {
-      const std::string device_text = device_for_rank(config.run.device, ranks, model::has_usable_gpu());
-      const torch::Device device = model::parse_device(device_text, "device");
-      std::unique_ptr<ProcessGroup> group = connect_ranks(ranks, device, config.dist, rank_configuration(config));
-      compare_replicas(*group, config, preflight);
-      // Only now, since a run that is refused must leave the one before it as it is.
-      if (is_first && config.run.overwrite && config.checkpoint.resume_from_checkpoint.empty()) {
-        clear_folder(real_file_system(), folder);
-      }
-      return run_to_end(config, std::move(group), device, std::move(preflight), run_observers.all(), portrait_readers,
-                        stop);
-    } catch (const c10::Error& error) {
-      rethrow_torch_error(error, config);
-    }
-  } catch (const StopRequest& request) {
-    return stopped_early(folder, request.signal, run_observers.all());
+    return read_rank_env().rank == 0;
+  } catch (const ConfigError&) {
+    return true;  // the run is refused for it
+  }
+}
+
+}  // namespace
+
+void finish_run(const TrainConfig& config, int exit_code, const std::string& cause,
+                const std::vector<Observer*>& observers) {
+  if (config.rental.on_finish.empty() || !is_first_rank()) return;
+  const std::optional<Problem> warning =
+      run_finish_command(config.rental.on_finish, {exit_code, cause, run_folder(config).root});
+  if (warning) tell(observers, &Observer::on_warning, *warning);
+}
+
+TrainResult train(const TrainConfig& config, const std::vector<Observer*>& observers,
+                  const PortraitReaderSource& portrait_readers, StopFlag& stop) {
+  try {
+    const TrainResult result = train_or_refuse(config, observers, portrait_readers, stop);
+    finish_run(config, static_cast<int>(result.code), result.cause, observers);
+    return result;
   } catch (const Error& error) {
-    if (is_first || error.code() == ExitCode::kPeerLost) write_last_error(real_file_system(), folder, error);
-    tell(run_observers.all(), &Observer::on_end, EndEvent{RunEnd::kFailed});
+    finish_run(config, static_cast<int>(error.code()), error.problems().front().line(), observers);
     throw;
   } catch (const std::exception& error) {
-    if (is_first) write_last_error(real_file_system(), folder, described(error, config));
-    tell(run_observers.all(), &Observer::on_end, EndEvent{RunEnd::kFailed});
+    const Error words = described(error, config);
+    finish_run(config, static_cast<int>(words.code()), words.problems().front().line(), observers);
     throw;
   }
 }

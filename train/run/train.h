@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "model/base/error.h"
@@ -20,15 +21,22 @@ struct TrainResult {
   std::filesystem::path output;      // the run folder
   std::filesystem::path model_path;  // the result, a diffusers folder; empty unless kDone
   std::filesystem::path checkpoint;  // the newest checkpoint; empty when none was written
+  std::string cause;                 // why it ended, in words
+  bool is_partial = false;           // kDone before the last step: max_hours or max_cost is spent
 };
 
 // Runs `config` to its end or until `stop` asks. In a process that torchrun started it is one rank of the run; only
 // rank 0 calls the observers. Throws the types of model/base/error.h: what find_problems (preflight.h) reports before
 // anything is written, later CheckpointError, StorageError, OutOfMemoryError, NonFiniteError, PeerLostError. A failure
-// after the start leaves last_error.json in the run folder.
+// after the start leaves last_error.json in the run folder. on_finish runs at every end, before this returns.
 //
 // `portrait_readers` makes what reads renders of synthetic people for identity evaluation (classifier_reader_source.h).
 TrainResult train(const TrainConfig& config, const std::vector<Observer*>& observers,
                   const PortraitReaderSource& portrait_readers, StopFlag& stop);
+
+// on_finish of a run that ends here with this exit code, on the first rank; its failure is a warning. train() has
+// called it for all that it ends; a caller that refuses the configuration before that calls it itself.
+void finish_run(const TrainConfig& config, int exit_code, const std::string& cause,
+                const std::vector<Observer*>& observers);
 
 }  // namespace sdtune::train

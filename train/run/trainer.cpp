@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "train/dist/stop_request.h"
 #include "train/observe/preview.h"
 #include "train/observe/step_lines.h"
 #include "train/parameters/trainable_parameters.h"
@@ -53,7 +52,7 @@ Trainer::Trainer(Run& run, const std::vector<Observer*>& observers, const Portra
 TrainResult Trainer::train() {
   catch_up();
   std::int64_t done = run_.first_step;
-  int signal = agreed_signal(*run_.group, stop_);
+  int signal = run_.stops->agreed_now();
   while (signal == 0 && done < run_.total_steps && !(identity_ && identity_->is_over(done))) {
     const torch::Tensor numbers = train_step(run_, static_cast<std::uint64_t>(done));
     for (const Problem& warning : std::exchange(run_.warnings, {})) tell(observers_, &Observer::on_warning, warning);
@@ -66,10 +65,14 @@ TrainResult Trainer::train() {
     if (is_evaluated) evaluate_identity(done);
     const bool paused = is_saved_at(done) || is_validated_at(done) || is_evaluated;
     if (paused) log_.leave_out_pause();
-    signal = paused ? agreed_signal(*run_.group, stop_) : run_.stops->agreed();  // after a pause ranks may wait
+    signal = paused ? run_.stops->agreed_now() : run_.stops->agreed();  // after a pause ranks may wait
   }
-  if (signal == 0) signal = agreed_signal(*run_.group, stop_);
-  return signal == 0 ? finished(done) : stopped(done, signal);
+  if (signal == 0 || signal == kBudgetSpent) signal = run_.stops->agreed_now();  // a signal comes first
+  if (signal != 0 && signal != kBudgetSpent) return stopped(done, signal);
+  if (signal == kBudgetSpent && done < run_.total_steps) save(done);
+  TrainResult result = finished(done);
+  result.is_partial = signal == kBudgetSpent && done < run_.total_steps;
+  return result;
 }
 
 void Trainer::catch_up() {
@@ -175,6 +178,7 @@ TrainResult Trainer::stopped(std::int64_t done, int signal) {
   save(done);
   TrainResult result;
   result.code = exit_code_of(signal);
+  result.cause = cause_of(signal);
   result.step = done;
   result.output = run_.folder.root;
   result.checkpoint = run_.last_checkpoint;
@@ -186,6 +190,7 @@ TrainResult Trainer::finished(std::int64_t done) {
   const SaveOnException saved(*this, done);
   TrainResult result;
   result.step = result.model_step = done;
+  result.cause = done < run_.total_steps ? "early_stop_patience is over" : "all steps are done";
   if (run_.group->is_first()) {
     std::optional<IdentityEvaluation::Best> best;
     if (identity_) best = identity_->best();

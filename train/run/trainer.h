@@ -44,6 +44,7 @@ class Trainer {
   // Validation and evaluation that an earlier attempt was stopped before.
   void catch_up();
   TrainResult stopped(std::int64_t done, int signal);
+  // The model of `done`, which may be before the last step, where the budget is spent.
   TrainResult finished(std::int64_t done);
 
   Run& run_;

@@ -53,6 +53,23 @@ TEST(StopAgreement, IsTheFirstRanksSignal) {
   EXPECT_EQ(agreement.agreed(), SIGINT);
 }
 
+TEST(StopAgreement, ASpentBudgetTravelsLikeASignalAndYieldsToOne) {
+  VotingPair group;
+  StopFlag stop;
+  StopAgreement agreement(group, stop, torch::kCPU);
+  bool spent = false;
+  agreement.limit([&] { return spent; });
+  group.other = torch::zeros({2});
+  agreement.sum(torch::empty({0}));
+  EXPECT_EQ(agreement.agreed(), 0);
+  spent = true;
+  agreement.sum(torch::empty({0}));
+  EXPECT_EQ(agreement.agreed(), kBudgetSpent);
+  group.other = torch::tensor({0.0F, static_cast<float>(SIGTERM)});  // the other rank's, although this one comes first
+  agreement.sum(torch::empty({0}));
+  EXPECT_EQ(agreement.agreed(), SIGTERM);
+}
+
 TEST(StopAgreement, OfOneRankIsItsOwnFlag) {
   SingleProcess alone;
   StopFlag stop;

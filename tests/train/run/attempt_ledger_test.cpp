@@ -1,0 +1,106 @@
+#include "train/run/attempt_ledger.h"
+
+#include <gtest/gtest.h>
+
+#include "model/files/json_file.h"
+#include "tests/support/scratch_folder.h"
+
+namespace sdtune::train {
+namespace {
+
+class Ledger : public testing::Test {
+ protected:
+  void write_attempts(const Json& attempts) {
+    scratch_.write("run.json", Json{{"seed", 3}, {"attempts", attempts}}.dump());
+  }
+  Json last() const { return read_attempts(folder_).back(); }
+
+  test::ScratchFolder scratch_;
+  const RunFolder folder_{scratch_.path()};
+};
+
+TEST_F(Ledger, AKilledAttemptIsFilledInFromItsMetrics) {
+  write_attempts({{{"attempt", 1}, {"first_step", 0}, {"started", 1000}}});
+  scratch_.write("metrics.jsonl",
+                 "{\"attempt\":1,\"step\":6,\"time\":1060.5}\n{\"attempt\":1,\"step\":9,\"time\":1090.5}\n"
+                 "{\"attempt\":2,\"step\":40,\"time\":9999.5}\n{\"attempt\":1,\"st");
+  const Json attempt = attempts_before(folder_, 6).at(0);
+  EXPECT_EQ(attempt["ended"], 1090);
+  EXPECT_EQ(attempt["last_step"], 9);
+  EXPECT_EQ(attempt["redone_steps"], 3);
+  EXPECT_TRUE(attempt["exit_code"].is_null());
+  EXPECT_EQ(attempt["cause"], "not known: it was killed, or the machine was lost");
+  EXPECT_EQ(seconds_of(attempts_before(folder_, 6)), 90);
+}
+
+TEST_F(Ledger, AnAttemptWithoutAStepTookNoTimeThatIsKnown) {
+  write_attempts({{{"attempt", 1}, {"first_step", 4}, {"started", 1000}}});
+  const Json attempt = attempts_before(folder_, 4).at(0);
+  EXPECT_EQ(attempt["ended"], 1000);
+  EXPECT_EQ(attempt["last_step"], 4);
+  EXPECT_EQ(attempt["redone_steps"], 0);
+}
+
+TEST_F(Ledger, WhatAnAttemptSaidStays) {
+  write_attempts({{{"attempt", 1},
+                   {"first_step", 0},
+                   {"started", 1000},
+                   {"ended", 1500},
+                   {"last_step", 8},
+                   {"cause", "SIGTERM"},
+                   {"exit_code", 143},
+                   {"redone_steps", 0}},
+                  {{"attempt", 2}, {"first_step", 8}, {"started", 2000}, {"ended", 2250}, {"last_step", 12}}});
+  const Json attempts = attempts_before(folder_, 8);
+  EXPECT_EQ(attempts[0]["cause"], "SIGTERM");
+  EXPECT_EQ(attempts[0]["redone_steps"], 0);
+  EXPECT_EQ(attempts[1]["redone_steps"], 4);
+  EXPECT_EQ(seconds_of(attempts), 750);
+}
+
+TEST_F(Ledger, ForeignContentIsNoLedger) {
+  EXPECT_TRUE(read_attempts(folder_).empty());
+  for (const char* content : {"", "{", "[]", "{}", "{\"attempts\": 3}", "{\"attempts\": [3, null]}"}) {
+    scratch_.write("run.json", content);
+    EXPECT_TRUE(attempts_before(folder_, 0).empty()) << content;
+  }
+}
+
+TEST_F(Ledger, TheEndIsWritten) {
+  write_attempts({{{"attempt", 1}, {"first_step", 2}, {"started", 1000}}});
+  AttemptLedger ledger(real_file_system(), {});
+  ledger.on_end({});  // it never began
+  EXPECT_FALSE(last().contains("ended"));
+  RunSummary summary;
+  summary.output = scratch_.path();
+  summary.first_step = 2;
+  ledger.on_start(summary);
+  StepEvent step;
+  for (step.step = 3; step.step <= 7; ++step.step) ledger.on_step(step);
+  ledger.on_checkpoint({5, {}, 0});
+  EndEvent end{RunEnd::kFailed};
+  end.code = ExitCode::kStorage;
+  end.cause = "the disk is full";
+  ledger.on_end(end);
+  EXPECT_EQ(last()["last_step"], 7);
+  EXPECT_EQ(last()["redone_steps"], 2);
+  EXPECT_EQ(last()["exit_code"], 5);
+  EXPECT_EQ(last()["cause"], "the disk is full");
+  EXPECT_GT(last()["ended"], 1000);
+  EXPECT_EQ(read_json(folder_.record())["seed"], 3);
+}
+
+TEST_F(Ledger, ARecordThatIsGoneIsAWarning) {
+  std::vector<std::string> warnings;
+  AttemptLedger ledger(real_file_system(), [&](const Problem& problem) { warnings.push_back(problem.line()); });
+  RunSummary summary;
+  summary.output = scratch_.path();
+  ledger.on_start(summary);
+  ledger.on_end({});
+  scratch_.write("run.json", "{}");
+  ledger.on_end({});
+  EXPECT_EQ(warnings.size(), 2U);
+}
+
+}  // namespace
+}  // namespace sdtune::train

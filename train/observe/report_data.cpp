@@ -1,0 +1,84 @@
+#include "train/observe/report_data.h"
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+#include <utility>
+
+#include "model/base/error.h"
+#include "model/files/file_system.h"
+
+namespace sdtune::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string text_of(const fs::path& path) {
+  try {
+    return is_file(path) ? read_file(path) : std::string();
+  } catch (const DataError&) {
+    return {};
+  }
+}
+
+std::vector<Json> read_lines(const fs::path& path) {
+  std::vector<Json> lines;
+  std::istringstream content(text_of(path));
+  for (std::string text; std::getline(content, text);) {
+    Json line = Json::parse(text, nullptr, false);
+    if (line.is_object() && line.contains("step") && line["step"].is_number_integer()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+// As config_to_yaml writes it: "name: value  # origin".
+std::vector<ChosenOption> read_options(const std::string& yaml) {
+  std::vector<ChosenOption> options;
+  std::istringstream lines(yaml);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t colon = line.find(": ");
+    const std::size_t comment = line.rfind("  # ");
+    if (line.empty() || std::islower(static_cast<unsigned char>(line.front())) == 0) continue;
+    if (colon == std::string::npos || comment == std::string::npos || comment < colon) continue;
+    ChosenOption option{line.substr(0, colon), line.substr(colon + 2, comment - colon - 2), line.substr(comment + 4)};
+    if (option.origin != "default") options.push_back(std::move(option));
+  }
+  return options;
+}
+
+}  // namespace
+
+std::map<std::int64_t, double> ReportData::values(const std::vector<Json>& lines, const std::string& key) {
+  std::map<std::int64_t, double> found;
+  for (const Json& line : lines) {
+    const auto value = line.find(key);
+    if (value != line.end() && value->is_number()) found[line.at("step").get<std::int64_t>()] = value->get<double>();
+  }
+  return found;
+}
+
+double ReportData::seconds(double now) const {
+  double sum = 0;
+  for (const Json& attempt : record.value("attempts", Json::array())) {
+    const Json started = attempt.is_object() ? attempt.value("started", Json()) : Json();
+    if (!started.is_number()) continue;
+    const Json ended = attempt.value("ended", Json(now));
+    if (ended.is_number()) sum += std::max(0.0, ended.get<double>() - started.get<double>());
+  }
+  return sum;
+}
+
+ReportData read_report_data(const fs::path& folder) {
+  ReportData data;
+  data.folder = folder;
+  data.steps = read_lines(folder / "metrics.jsonl");
+  data.validation = read_lines(folder / "validation.jsonl");
+  data.identity = read_lines(folder / "identity.jsonl");
+  data.record = Json::parse(text_of(folder / "run.json"), nullptr, false);
+  if (!data.record.is_object()) data.record = Json::object();
+  data.options = read_options(text_of(folder / "config.yaml"));
+  return data;
+}
+
+}  // namespace sdtune::train

@@ -1,0 +1,47 @@
+// The ledger of a run's attempts in run.json: when each began and ended, why, and what of it was lost.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "model/base/json.h"
+#include "model/files/file_system.h"
+#include "train/config/run_folder.h"
+#include "train/observe/observer.h"
+#include "train/observe/step_lines.h"
+
+namespace sdtune::train {
+
+// The attempts in run.json, in order; none where there is no such file or it cannot be read: it is a record for people,
+// and the checkpoint holds what counts. Keys: attempt, first_step, started and ended (s since 1970), last_step, cause,
+// exit_code (null where it is not known), redone_steps.
+Json read_attempts(const RunFolder& folder);
+
+// The same before a new attempt begins after `first_step`. An attempt that could not say how it ended (SIGKILL, a
+// machine that is gone) gets what the lines of metrics.jsonl know: when its last step ended, and which one.
+// redone_steps becomes what the new attempt does again of the one before.
+Json attempts_before(const RunFolder& folder, std::int64_t first_step);
+
+// s that these attempts took, from their starts to their ends.
+double seconds_of(const Json& attempts);
+
+// Writes the end of this attempt, the last one of the ledger. A failure is a warning.
+class AttemptLedger : public Observer {
+ public:
+  AttemptLedger(FileSystem& files, Warn warn) : files_(files), warn_(std::move(warn)) {}
+
+  void on_start(const RunSummary& summary) override;
+  void on_step(const StepEvent& event) override;
+  void on_checkpoint(const CheckpointEvent& event) override;
+  void on_end(const EndEvent& event) override;
+
+ private:
+  FileSystem& files_;
+  Warn warn_;
+  RunFolder folder_;
+  bool began_ = false;
+  std::int64_t last_step_ = 0;   // that was computed
+  std::int64_t saved_step_ = 0;  // that a checkpoint holds
+};
+
+}  // namespace sdtune::train

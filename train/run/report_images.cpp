@@ -1,0 +1,102 @@
+#include "train/run/report_images.h"
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "model/core/image_tensor.h"
+#include "model/generate/image_generator.h"
+#include "model/image/png_write.h"
+#include "model/lora/lora_file.h"
+#include "model/pipeline/bundle.h"
+#include "train/config/concept_options.h"
+#include "train/observe/page_images.h"
+
+namespace sdtune::train {
+
+namespace {
+
+constexpr int kProbeSteps = 2;  // of the sampler, to see how long an image takes
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+model::GenerateOptions image_options(const TrainConfig& config) {
+  model::GenerateOptions options;
+  const ObserveOptions& observe = config.observe;
+  options.prompt =
+      observe.validation_prompt.empty() ? concepts_of(config.data).front().instance_prompt : observe.validation_prompt;
+  if (!observe.validation_negative_prompt.empty()) options.negative_prompt = observe.validation_negative_prompt;
+  options.steps = observe.validation_inference_steps;
+  options.guidance_scale = observe.validation_guidance_scale;
+  options.width = options.height = *config.data.resolution;
+  return options;
+}
+
+// Writes the images of `count` seeds; false when asked to stop.
+bool generate(FileSystem& files, const std::filesystem::path& folder, const std::string& whose,
+              model::ModelBundle& bundle, const model::GenerateOptions& options, std::int64_t seed, std::int64_t count,
+              const StopFlag& stop) {
+  model::ImageGenerator generator(bundle);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto number = static_cast<std::uint64_t>(seed + i);
+    const torch::Tensor image = generator.generate(options, {options.prompt}, {number}, {.stop = &stop.requested()});
+    if (!image.defined()) return false;
+    model::write_png(files, folder / fmt::format("{}-{:02}_seed-{}.png", whose, i, number),
+                     model::bytes_to_image(model::pixels_to_bytes(image[0]).cpu()), {{"prompt", options.prompt}});
+  }
+  return true;
+}
+
+double seconds_of_image(model::ModelBundle& bundle, model::GenerateOptions options, const StopFlag& stop) {
+  const std::int64_t steps = options.steps;
+  options.steps = std::min<std::int64_t>(steps, kProbeSteps);
+  const Stopwatch watch;
+  model::ImageGenerator(bundle).generate(options, {options.prompt}, {0}, {.stop = &stop.requested()});
+  return watch.seconds() * static_cast<double>(steps) / static_cast<double>(options.steps);
+}
+
+}  // namespace
+
+std::int64_t pairs_that_fit(std::int64_t wanted, double left, double image_seconds, double load_seconds) {
+  const double pairs = (left - load_seconds) / std::max(2 * image_seconds, 1e-9);
+  return pairs < 1 ? 0 : std::min(wanted, static_cast<std::int64_t>(std::min(pairs, 1e6)));
+}
+
+std::int64_t write_report_images(FileSystem& files, const ReportImagesPlan& plan, const StopFlag& stop) {
+  const TrainConfig& config = plan.config;
+  if (config.observe.report_images == 0 || !config.observe.validation_prompt.empty()) return 0;
+  const torch::NoGradGuard no_grad;
+  const Stopwatch watch;
+  const bool is_lora = config.run.method == "lora";
+  const std::filesystem::path folder = comparison_folder(plan.run);
+  model::GenerateOptions options = image_options(config);
+  model::ModelBundle bundle = model::load_bundle(model::find_base(config.run.base), plan.dtype, plan.device);
+  const double load_seconds = is_lora ? 0 : watch.seconds();
+  if (2 * load_seconds > plan.limit_seconds) return 0;
+  const double image_seconds = seconds_of_image(bundle, options, stop);
+  const std::int64_t pairs =
+      pairs_that_fit(config.observe.report_images, plan.limit_seconds - watch.seconds(), image_seconds, load_seconds);
+  if (pairs == 0) return 0;
+  if (std::filesystem::exists(folder)) files.remove_tree(folder);
+  files.create_directories(folder);
+  write_file_atomically(files, folder / "prompt.txt", options.prompt);
+  if (!generate(files, folder, "base", bundle, options, config.run.seed, pairs, stop)) return 0;
+  if (is_lora) {
+    options.loras = {{plan.run / "model" / model::kLoraFile, 1.0}};
+  } else {
+    bundle = model::load_bundle(plan.run / "model", plan.dtype, plan.device);
+  }
+  return generate(files, folder, "model", bundle, options, config.run.seed, pairs, stop) ? pairs : 0;
+}
+
+}  // namespace sdtune::train

@@ -1,0 +1,33 @@
+#include "train/run/run_observers.h"
+
+#include <utility>
+
+#include "train/observe/event_file.h"
+#include "train/observe/metrics_log.h"
+#include "train/observe/preview.h"
+#include "train/observe/report_page.h"
+#include "train/observe/validation_log.h"
+#include "train/run/attempt_ledger.h"
+
+namespace sdtune::train {
+
+RunObservers::RunObservers(const TrainConfig& config, const std::vector<Observer*>& callers,
+                           const std::vector<Observer*>& more, bool is_first) {
+  if (!is_first) return;
+  all_ = callers;
+  all_.insert(all_.end(), more.begin(), more.end());
+  const Warn warn = [callers](const Problem& problem) { tell(callers, &Observer::on_warning, problem); };
+  add(std::make_unique<MetricsLog>(real_file_system(), warn));
+  add(std::make_unique<Preview>(real_file_system(), warn));
+  add(std::make_unique<ValidationLog>(real_file_system(), warn));
+  add(std::make_unique<AttemptLedger>(real_file_system(), warn));
+  add(std::make_unique<ReportPage>(real_file_system(), config.observe.price_per_hour, warn));
+  if (config.observe.report_to == "tensorboard") add(std::make_unique<EventFile>(warn));
+}
+
+void RunObservers::add(std::unique_ptr<Observer> observer) {
+  all_.push_back(observer.get());
+  own_.push_back(std::move(observer));
+}
+
+}  // namespace sdtune::train

@@ -1,0 +1,28 @@
+// The files that every run writes about itself.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "train/config/train_config.h"
+#include "train/observe/observer.h"
+
+namespace sdtune::train {
+
+// The caller's observers and those of the run's own files, on the first rank; nothing on the others.
+class RunObservers {
+ public:
+  // `more` must outlive this and see every event, too.
+  RunObservers(const TrainConfig& config, const std::vector<Observer*>& callers, const std::vector<Observer*>& more,
+               bool is_first);
+
+  const std::vector<Observer*>& all() const { return all_; }
+
+ private:
+  void add(std::unique_ptr<Observer> observer);
+
+  std::vector<std::unique_ptr<Observer>> own_;
+  std::vector<Observer*> all_;
+};
+
+}  // namespace sdtune::train
