@@ -20,6 +20,7 @@ NETWORKS = ["model/core", "model/kernels", "model/nn"]
 MODEL = {
     "model/base": [],
     "model/files": ["model/base"],
+    "model/pickle": ["model/base", "model/files"],
     "model/options": ["model/base", "model/files"],
     "model/tokenizer": ["model/base", "model/files"],
     "model/image": ["model/base", "model/files"],
@@ -34,7 +35,7 @@ MODEL = {
     "model/weights": [*LOW, *NETWORKS, "model/clip", "model/unet", "model/vae", "model/schedule"],
 }
 MODEL["model/pipeline"] = [*MODEL["model/weights"], "model/weights"]
-MODEL["model/single_file"] = [*MODEL["model/pipeline"], "model/pipeline"]
+MODEL["model/single_file"] = [*MODEL["model/pipeline"], "model/pipeline", "model/pickle"]
 MODEL["model/lora"] = [*MODEL["model/single_file"], "model/single_file"]
 MODEL["model/generate"] = [*MODEL["model/lora"], "model/lora", "model/image"]
 WHOLE_MODEL = sorted(MODEL)
@@ -72,13 +73,14 @@ APP = {
     "app/ui": ["model/base", "train/observe"],
     "app/machine": ["model/base", "model/core"],
     "app/prove": ["app/cli", "app/commands", "app/machine", *WHOLE_MODEL, *WHOLE_TRAIN],
+    "app/convert": ["app/cli", "app/commands", *WHOLE_MODEL],
     "app/commands": ["app/cli", "app/launch", "app/machine", "app/ui", *WHOLE_MODEL, *WHOLE_TRAIN],
 }
 PYTHON = {"python/src": [*WHOLE_MODEL, *WHOLE_TRAIN]}
 ALLOWED = {**MODEL, **TRAIN, **PORTRAIT, **APP, **PYTHON}
 # Folders in which only these headers of another one may be included.
 ONLY = {(folder, "train/config"): re.compile(r"_options\.h$") for folder in COMPONENTS}
-NO_TORCH = {"model/base", "model/files", "model/options", "model/tokenizer", "model/image", "train/config",
+NO_TORCH = {"model/base", "model/files", "model/pickle", "model/options", "model/tokenizer", "model/image", "train/config",
             "train/portrait/scene", "train/portrait/detailed", "train/portrait/renderer", "app/faces",
             "app/launch"}
 

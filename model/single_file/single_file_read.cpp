@@ -124,7 +124,7 @@ torch::Dtype joint_dtype(const std::vector<TensorSource>& sources) {
 }
 
 SingleFileModel read_single_file(const fs::path& path, const SingleFileOptions& options) {
-  const LdmFile file(path);
+  const LdmFile file = options.pickle_key ? LdmFile(path, *options.pickle_key) : LdmFile(path);
   const ModelFamily family = detect_family(file);
   if (options.extract_ema) check_ema(file);
   PredictionChoice prediction;
