@@ -74,6 +74,7 @@ APP = {
     "app/machine": ["model/base", "model/core"],
     "app/prove": ["app/cli", "app/commands", "app/machine", *WHOLE_MODEL, *WHOLE_TRAIN],
     "app/convert": ["app/cli", "app/commands", *WHOLE_MODEL],
+    "app/hub": ["app/cli", "app/commands", "app/ui", *WHOLE_MODEL, "train/observe"],
     "app/commands": ["app/cli", "app/launch", "app/machine", "app/ui", *WHOLE_MODEL, *WHOLE_TRAIN],
 }
 PYTHON = {"python/src": [*WHOLE_MODEL, *WHOLE_TRAIN]}
