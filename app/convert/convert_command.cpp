@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 class ConvertCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"convert", "Converts a diffusers folder to one safetensors file, or back; reads .ckpt and .bin files.",
+    return {"convert", "Converts a diffusers folder to one file, or back; reads .ckpt and .bin.",
             "sdtune convert --model FOLDER|FILE --output FILE|FOLDER [options]\n"
             "       sdtune convert --pickle FILE --output FILE|FOLDER [options]\n"
             "       sdtune convert --model FOLDER --lora FILE --output FILE [options]"};
