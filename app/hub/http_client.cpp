@@ -4,7 +4,6 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <fstream>
 #include <string_view>
@@ -78,7 +77,7 @@ std::size_t give_body(char* data, std::size_t, std::size_t room, void* user) {
   if (transfer->request->file.empty()) {
     const std::string& body = transfer->request->body;
     const std::size_t bytes = std::min(room, body.size() - transfer->sent);
-    std::memcpy(data, body.data() + transfer->sent, bytes);
+    std::copy_n(body.data() + transfer->sent, bytes, data);
     transfer->sent += bytes;
     return bytes;
   }

@@ -111,7 +111,7 @@ HttpResponse HubClient::download(const std::string& path, std::uint64_t offset, 
   throw NetworkError(answered.authority, fmt::format("answers with status {}", response.status));
 }
 
-HttpResponse HubClient::send(HttpRequest request, const HubSubject& subject) {
+HttpResponse HubClient::send(const HttpRequest& request, const HubSubject& subject) {
   return send_with_retries(request, false, subject, 0);
 }
 

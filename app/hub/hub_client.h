@@ -29,7 +29,7 @@ class HubClient {
   HttpResponse download(const std::string& path, std::uint64_t offset, const HubSubject& subject,
                         const BodyReceiver& receiver);
   // A request to any URL that the hub named; the token goes along on the endpoint alone. Retried.
-  HttpResponse send(HttpRequest request, const HubSubject& subject);
+  HttpResponse send(const HttpRequest& request, const HubSubject& subject);
 
   // Waits before the next try after `failures` failed ones; `wanted`: seconds that the server asked for, or 0.
   static void wait_before_retry(std::int64_t failures, std::int64_t wanted);
