@@ -20,6 +20,7 @@ NETWORKS = ["model/core", "model/kernels", "model/nn"]
 MODEL = {
     "model/base": [],
     "model/files": ["model/base"],
+    "model/pickle": ["model/base", "model/files"],
     "model/options": ["model/base", "model/files"],
     "model/tokenizer": ["model/base", "model/files"],
     "model/image": ["model/base", "model/files"],
@@ -35,7 +36,7 @@ MODEL = {
     "model/weights": [*LOW, *NETWORKS, "model/clip", "model/unet", "model/vae", "model/schedule"],
 }
 MODEL["model/pipeline"] = [*MODEL["model/weights"], "model/weights"]
-MODEL["model/single_file"] = [*MODEL["model/pipeline"], "model/pipeline"]
+MODEL["model/single_file"] = [*MODEL["model/pipeline"], "model/pipeline", "model/pickle"]
 MODEL["model/lora"] = [*MODEL["model/single_file"], "model/single_file"]
 MODEL["model/generate"] = [*MODEL["model/lora"], "model/lora", "model/image"]
 WHOLE_MODEL = sorted(MODEL)
@@ -72,6 +73,8 @@ APP = {
     "app/faces": [],
     "app/launch": ["model/base", "model/options"],
     "app/ui": ["model/base", "train/observe"],
+    "app/convert": ["app/cli", "app/commands", *WHOLE_MODEL],
+    "app/hub": ["app/cli", "app/commands", "app/ui", *WHOLE_MODEL, "train/observe"],
     "app/inspect": ["app/commands", *WHOLE_MODEL, *WHOLE_TRAIN],
     "app/prove": ["app/cli", "app/commands", *WHOLE_MODEL, *WHOLE_TRAIN],
     "app/commands": ["app/cli", "app/launch", "app/ui", *WHOLE_MODEL, *WHOLE_TRAIN],
@@ -80,7 +83,7 @@ PYTHON = {"python/src": [*WHOLE_MODEL, *WHOLE_TRAIN]}
 ALLOWED = {**MODEL, **TRAIN, **PORTRAIT, **APP, **PYTHON}
 # Folders in which only these headers of another one may be included.
 ONLY = {(folder, "train/config"): re.compile(r"_options\.h$") for folder in COMPONENTS}
-NO_TORCH = {"model/base", "model/files", "model/options", "model/tokenizer", "model/image", "train/config", "train/rental",
+NO_TORCH = {"model/base", "model/files", "model/pickle", "model/options", "model/tokenizer", "model/image", "train/config", "train/rental",
             "train/portrait/scene", "train/portrait/detailed", "train/portrait/renderer", "app/faces",
             "app/launch"}
 

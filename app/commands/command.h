@@ -44,6 +44,8 @@ std::unique_ptr<Command> make_pretrain_command();
 std::unique_ptr<Command> make_eval_command();
 std::unique_ptr<Command> make_convert_command();
 std::unique_ptr<Command> make_merge_command();
+std::unique_ptr<Command> make_fetch_command();
+std::unique_ptr<Command> make_push_command();
 std::unique_ptr<Command> make_launch_command();
 std::unique_ptr<Command> make_reference_command();
 

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "model/base/error.h"
+#include "model/files/posix_file.h"
 
 namespace sdtune {
 namespace {
@@ -17,46 +18,14 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail(const fs::path& path, const std::string& doing, int reason) {
-  const std::string hint = reason == ENOSPC || reason == EDQUOT ? "free some space, or choose another --output" : "";
-  throw StorageError(path.string(), "cannot " + doing + ": " + std::strerror(reason), hint);
+  throw_storage_error(path, doing, reason);
 }
-
-class PosixOutputFile : public OutputFile {
- public:
-  explicit PosixOutputFile(fs::path path) : path_(std::move(path)) {
-    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (descriptor_ < 0) fail(path_, "create", errno);
-  }
-  ~PosixOutputFile() override {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  PosixOutputFile(const PosixOutputFile&) = delete;
-  PosixOutputFile& operator=(const PosixOutputFile&) = delete;
-
-  void write(std::span<const std::byte> bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail(path_, "write", errno);
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
-    }
-  }
-  void sync() override {
-    if (::fsync(descriptor_) != 0) fail(path_, "sync", errno);
-  }
-  void close() override {
-    const int descriptor = std::exchange(descriptor_, -1);
-    if (::close(descriptor) != 0) fail(path_, "close", errno);
-  }
-
- private:
-  fs::path path_;
-  int descriptor_ = -1;
-};
 
 class PosixFileSystem : public FileSystem {
  public:
-  std::unique_ptr<OutputFile> create(const fs::path& path) override { return std::make_unique<PosixOutputFile>(path); }
+  std::unique_ptr<OutputFile> create(const fs::path& path) override {
+    return std::make_unique<PosixOutputFile>(path, O_TRUNC);
+  }
   void rename(const fs::path& from, const fs::path& to) override {
     if (::rename(from.c_str(), to.c_str()) != 0) fail(to, "rename " + from.filename().string() + " to it", errno);
   }

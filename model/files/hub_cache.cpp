@@ -20,19 +20,6 @@ std::optional<std::string> environment(const char* name) {
   return value != nullptr && *value != '\0' ? std::optional<std::string>(value) : std::nullopt;
 }
 
-// org/name: two parts of letters, digits, '-', '_' and '.', as the hub allows.
-bool is_hub_id(const std::string& name) {
-  const std::size_t slash = name.find('/');
-  if (slash == std::string::npos || slash == 0 || slash + 1 == name.size() ||
-      name.find('/', slash + 1) != std::string::npos) {
-    return false;
-  }
-  return name.front() != '.' && name.find("..") == std::string::npos &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return std::isalnum(c) != 0 || std::string_view("-_./").find(static_cast<char>(c)) != std::string_view::npos;
-         });
-}
-
 fs::path require_bundled_base() {
   const fs::path folder = find_bundled_base();
   if (!folder.empty()) return folder;
@@ -83,6 +70,24 @@ fs::path hub_cache_folder() {
   return cache / "huggingface" / "hub";
 }
 
+bool is_hub_id(const std::string& name) {
+  const std::size_t slash = name.find('/');
+  if (slash == std::string::npos || slash == 0 || slash + 1 == name.size() ||
+      name.find('/', slash + 1) != std::string::npos) {
+    return false;
+  }
+  return name.front() != '.' && name.find("..") == std::string::npos &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || std::string_view("-_./").find(static_cast<char>(c)) != std::string_view::npos;
+         });
+}
+
+std::string hub_repository_name(const std::string& id) {
+  std::string folder = "models--" + id;
+  folder.replace(folder.find('/'), 1, "--");
+  return folder;
+}
+
 fs::path find_model_folder(const std::string& name) {
   std::error_code error;
   if (fs::is_directory(name, error)) return name;
@@ -92,13 +97,11 @@ fs::path find_model_folder(const std::string& name) {
   if (name == kBundledBase) return require_bundled_base();
   if (!is_hub_id(name))
     throw WeightError(name, "there is no such folder", "give a diffusers folder, or a hub id such as org/name");
-  std::string folder = "models--" + name;
-  folder.replace(folder.find('/'), 1, "--");
-  const fs::path repository = hub_cache_folder() / folder;
+  const fs::path repository = hub_cache_folder() / hub_repository_name(name);
   const std::optional<fs::path> snapshot = snapshot_of(repository);
   if (!snapshot) {
     throw WeightError(name, "is neither a folder nor in the Hugging Face cache (looked in " + repository.string() + ")",
-                      "sdtune never downloads; fetch it with: hf download " + name);
+                      "fetch it: sdtune fetch " + name);
   }
   check_links(*snapshot, hub_cache_folder());
   return *snapshot;

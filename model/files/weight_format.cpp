@@ -15,9 +15,10 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr const char* kConvert =
-    "convert it where you trust it: from safetensors.torch import save_file; "
-    "save_file(torch.load('FILE', weights_only=True), 'model.safetensors'); a whole .ckpt model: "
-    "diffusers.StableDiffusionPipeline.from_single_file('FILE').save_pretrained('FOLDER')";
+    "convert it, which reads the tensors and runs nothing: sdtune convert --pickle FILE --output model.safetensors";
+constexpr const char* kConvertOld =
+    "write it again where you trust it, torch.save(torch.load('FILE', weights_only=True), 'new.ckpt'), then: sdtune "
+    "convert --pickle new.ckpt --output model.safetensors";
 
 struct Signature {
   std::string_view start;
@@ -28,10 +29,10 @@ struct Signature {
 constexpr std::array kSignatures = {
     Signature{"PK\x03\x04"sv, "is a PyTorch archive (.bin, .pt or .ckpt), which can run code when it is read",
               kConvert},
-    Signature{"\x80\x02"sv, "is a pickle (.bin, .pt or .ckpt), which can run code when it is read", kConvert},
-    Signature{"\x80\x03"sv, "is a pickle, which can run code when it is read", kConvert},
-    Signature{"\x80\x04"sv, "is a pickle, which can run code when it is read", kConvert},
-    Signature{"\x80\x05"sv, "is a pickle, which can run code when it is read", kConvert},
+    Signature{"\x80\x02"sv, "is a pickle (.bin, .pt or .ckpt), which can run code when it is read", kConvertOld},
+    Signature{"\x80\x03"sv, "is a pickle, which can run code when it is read", kConvertOld},
+    Signature{"\x80\x04"sv, "is a pickle, which can run code when it is read", kConvertOld},
+    Signature{"\x80\x05"sv, "is a pickle, which can run code when it is read", kConvertOld},
     Signature{"GGUF"sv, "is a GGUF file, which holds quantised weights", "get the original safetensors files"},
     Signature{"\x89HDF\r\n\x1a\n"sv, "is an HDF5 file (Keras)", "get the PyTorch model's safetensors files"},
     Signature{"version https://git-lfs"sv, "is a git-lfs pointer, not the weights themselves",

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "model/base/error.h"
+#include "model/single_file/pickle_tensors.h"
 #include "model/weights/key_map.h"
 
 namespace sdtune::model {
@@ -21,13 +23,28 @@ std::string plain_name(const std::string& stored) {
 
 }  // namespace
 
-LdmFile::LdmFile(const std::filesystem::path& path) : file_(path) {
-  for (const auto& [stored, entry] : file_.header().tensors) {
-    const auto [position, inserted] = stored_.emplace(plain_name(stored), stored);
-    if (!inserted) {
-      throw WeightError(where() + ": " + stored, "is the same tensor as " + position->second + " by its name");
-    }
+LdmFile::LdmFile(const std::filesystem::path& path) : path_(path), file_(path) {
+  metadata_ = file_->header().metadata;
+  for (const auto& [stored, entry] : file_->header().tensors) add(stored);
+}
+
+LdmFile::LdmFile(const std::filesystem::path& pickle, const std::string& key) : path_(pickle) {
+  for (auto& [stored, tensor] : read_pickle_tensors(pickle, key).tensors) {
+    add(stored);
+    unpickled_.emplace(stored, std::move(tensor));
   }
+}
+
+void LdmFile::add(const std::string& stored) {
+  const auto [position, inserted] = stored_.emplace(plain_name(stored), stored);
+  if (!inserted) {
+    throw WeightError(where() + ": " + stored, "is the same tensor as " + position->second + " by its name");
+  }
+}
+
+torch::Tensor LdmFile::tensor(const std::string& name) const {
+  const std::string& stored = stored_.at(name);
+  return file_ ? file_->tensor(stored) : unpickled_.at(stored);
 }
 
 bool LdmFile::has_under(const std::string& prefix) const {

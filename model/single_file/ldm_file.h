@@ -1,10 +1,11 @@
-// The tensors of an LDM single file, by their plain names.
+// The tensors of an LDM single file, a safetensors file or a pickle, by their plain names.
 #pragma once
 
 #include <torch/types.h>
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,22 +27,29 @@ class LdmFile {
   // put back where a CLIP text encoder lacks it. Throws WeightError as SafetensorsFile does, and for two tensors whose
   // plain names are the same.
   explicit LdmFile(const std::filesystem::path& path);
+  // The tensors of a pickle (read_pickle_tensors), which has no metadata; `key` as there. The same errors.
+  LdmFile(const std::filesystem::path& pickle, const std::string& key);
 
-  std::string where() const { return file_.path().string(); }
-  const std::map<std::string, std::string>& metadata() const { return file_.header().metadata; }
+  std::string where() const { return path_.string(); }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
   bool has(const std::string& name) const { return stored_.contains(name); }
   bool has_under(const std::string& prefix) const;
   // In alphabetic order, whole; all of them without a prefix.
   std::vector<std::string> names_under(const std::string& prefix) const;
   // As stored, a view of the file. Call contract: has(name).
-  torch::Tensor tensor(const std::string& name) const { return file_.tensor(stored_.at(name)); }
+  torch::Tensor tensor(const std::string& name) const;
   // Its name in the file, for errors. Call contract: has(name).
   const std::string& stored_name(const std::string& name) const { return stored_.at(name); }
 
  private:
-  SafetensorsFile file_;
-  std::map<std::string, std::string> stored_;  // by plain name
+  void add(const std::string& stored);
+
+  std::filesystem::path path_;
+  std::map<std::string, std::string> metadata_;
+  std::optional<SafetensorsFile> file_;             // none: a pickle
+  std::map<std::string, torch::Tensor> unpickled_;  // by stored name
+  std::map<std::string, std::string> stored_;       // by plain name
 };
 
 // The EMA copy of a tensor of the UNet: the name without "model." and without dots, under "model_ema.".

@@ -59,10 +59,11 @@ BundleConfigs configs_of(const LdmFile& file, ModelFamily family, const SingleFi
   check_published_size(file, family);
   prediction = choose_prediction(file, family, options.prediction_type, std::nullopt);
   if (options.tokenizer.empty()) {
-    throw ConfigError("--tokenizer", "is not given, and a single file holds no tokenizer",
-                      "give a folder with CLIP's vocab.json and merges.txt: tokenizer/ of any Stable Diffusion folder, "
-                      "or fetch it once: hf download openai/clip-vit-large-patch14 vocab.json merges.txt --local-dir "
-                      "clip");
+    throw ConfigError(
+        "--tokenizer", "is not given, and a single file holds no tokenizer",
+        "give a folder with CLIP's vocab.json and merges.txt: tokenizer/ of any Stable Diffusion folder, "
+        "or fetch it once: sdtune fetch openai/clip-vit-large-patch14 --file vocab.json --file merges.txt, which "
+        "prints where they lie");
   }
   return published_configs(family, prediction.type, options.tokenizer);
 }
@@ -124,7 +125,7 @@ torch::Dtype joint_dtype(const std::vector<TensorSource>& sources) {
 }
 
 SingleFileModel read_single_file(const fs::path& path, const SingleFileOptions& options) {
-  const LdmFile file(path);
+  const LdmFile file = options.pickle_key ? LdmFile(path, *options.pickle_key) : LdmFile(path);
   const ModelFamily family = detect_family(file);
   if (options.extract_ema) check_ema(file);
   PredictionChoice prediction;

@@ -1,4 +1,4 @@
-// A whole model from one LDM safetensors file.
+// A whole model from one LDM single file.
 #pragma once
 
 #include <torch/types.h>
@@ -21,6 +21,7 @@ struct SingleFileOptions {
   std::optional<std::string> prediction_type;  // epsilon or v_prediction; none: as the file says
   bool extract_ema = false;                    // the UNet's values from the EMA copy
   std::optional<torch::Dtype> dtype;           // of the modules; none: one that holds every stored value exactly
+  std::optional<std::string> pickle_key;       // the file is a pickle: see read_pickle_tensors; none: safetensors
   bool names_only = false;  // names and shapes are checked, and the modules' values stay undefined: no memory is used
 };
 

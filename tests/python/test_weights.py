@@ -172,7 +172,7 @@ def test_hub_ids_come_from_the_local_cache_alone(tiny_sd1: Path, tmp_path: Path,
         link.symlink_to(Path(*[".."] * (len(link.relative_to(repository).parts) - 1)) / f"blobs/{number}")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     assert differing(through_sdtune(Path("someone/tiny"), tmp_path / "out"), diffusers_load(tiny_sd1)) == []
-    with pytest.raises(sdtune.WeightError, match="hf download someone/else"):
+    with pytest.raises(sdtune.WeightError, match="sdtune fetch someone/else"):
         sdtune.StableDiffusionPipeline.from_pretrained("someone/else", device="cpu")
 
 

@@ -75,7 +75,7 @@ TEST_F(HubCache, FoldersWinOverIds) {
 }
 
 TEST_F(HubCache, PrintsTheCommandThatFetchesWhatIsAbsent) {
-  EXPECT_THAT(refusal("org/absent"), HasSubstr("hf download org/absent"));
+  EXPECT_THAT(refusal("org/absent"), HasSubstr("sdtune fetch org/absent"));
   EXPECT_THAT(refusal("no such folder"), HasSubstr("no such folder"));
   EXPECT_THAT(refusal("../../absent"), HasSubstr("no such folder"));
   EXPECT_THAT(refusal("/absent/folder"), HasSubstr("no such folder"));

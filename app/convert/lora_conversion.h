@@ -1,7 +1,7 @@
 // `sdtune convert --lora`: a LoRA under the names of other programs.
 #pragma once
 
-#include "app/commands/convert_options.h"
+#include "app/convert/convert_options.h"
 
 namespace sdtune::app {
 

@@ -1,4 +1,4 @@
-#include "app/commands/lora_conversion.h"
+#include "app/convert/lora_conversion.h"
 
 #include <fmt/format.h>
 

@@ -1,13 +1,14 @@
-// `sdtune convert`: a diffusers folder to an LDM single file, and back; a LoRA to other names.
+// `sdtune convert`: a diffusers folder to an LDM single file, and back; a pickle; a LoRA to other names.
 #include <cstdio>
 #include <filesystem>
 
 #include "app/cli/error_report.h"
 #include "app/cli/given_options.h"
 #include "app/commands/command.h"
-#include "app/commands/convert_options.h"
-#include "app/commands/lora_conversion.h"
 #include "app/commands/model_output.h"
+#include "app/convert/convert_options.h"
+#include "app/convert/lora_conversion.h"
+#include "app/convert/pickle_conversion.h"
 #include "model/base/error.h"
 #include "model/core/device.h"
 #include "model/files/file_system.h"
@@ -22,8 +23,9 @@ namespace fs = std::filesystem;
 class ConvertCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"convert", "Converts a diffusers folder to one safetensors file, or back.",
+    return {"convert", "Converts a diffusers folder to one file, or back; reads .ckpt and .bin.",
             "sdtune convert --model FOLDER|FILE --output FILE|FOLDER [options]\n"
+            "       sdtune convert --pickle FILE --output FILE|FOLDER [options]\n"
             "       sdtune convert --model FOLDER --lora FILE --output FILE [options]"};
   }
   FieldList fields() override { return options_.fields(); }
@@ -35,7 +37,13 @@ class ConvertCommand : public Command {
       finish_output();
       return 0;
     }
-    const bool to_folder = is_file(options_.model);
+    const bool of_pickle = !options_.pickle.empty();
+    if (of_pickle && names_single_file(options_.output)) {
+      convert_pickle(options_);
+      finish_output();
+      return 0;
+    }
+    const bool to_folder = of_pickle || is_file(options_.model);
     check_output(to_folder);
     const model::ConvertRequest request = make_request(to_folder);
     const model::ConvertReport report = to_folder ? model::convert_to_folder(real_file_system(), request)
@@ -49,7 +57,9 @@ class ConvertCommand : public Command {
   // Throws all that is wrong at once.
   void read_options(const Arguments& arguments) {
     GivenOptions given = apply_options(options_.fields(), arguments, "", "name the model with --model");
-    require_model_and_output(options_.model, options_.output, given.problems);
+    const bool of_pickle = !options_.pickle.empty();
+    require_model_and_output(of_pickle ? options_.pickle : options_.model, options_.output, given.problems);
+    refuse_beside_pickle(given.problems);
     std::error_code status;
     const bool absent = !fs::exists(options_.model, status) && names_single_file(options_.model);
     if (absent) given.problems.push_back({options_.model, "is not there", ""});
@@ -58,7 +68,22 @@ class ConvertCommand : public Command {
     }
     const bool from_folder = !absent && !options_.model.empty() && !is_file(options_.model);
     if (from_folder) options_.single_file.refuse(given.origins, options_.model, given.problems);
+    if (of_pickle && names_single_file(options_.output)) {
+      options_.single_file.refuse(given.origins, "the tensors of a pickle", given.problems);
+    }
     if (!given.problems.empty()) throw ConfigError(given.problems);
+  }
+
+  void refuse_beside_pickle(std::vector<Problem>& problems) const {
+    if (options_.pickle.empty()) {
+      if (!options_.pickle_key.empty()) problems.push_back({"--pickle-key", "is of --pickle, which is not given", ""});
+      return;
+    }
+    if (!options_.model.empty()) problems.push_back({"--model", "is given beside --pickle", "leave one out"});
+    if (!options_.lora.empty()) {
+      problems.push_back(
+          {"--lora", "is given beside --pickle", "convert the LoRA with --pickle first, then rename it"});
+    }
   }
 
   // The other kind than --model, and nothing there that is not to be replaced.
@@ -78,9 +103,11 @@ class ConvertCommand : public Command {
   model::ConvertRequest make_request(bool to_folder) const {
     model::ConvertRequest request;
     request.model = to_folder ? fs::path(options_.model) : find_model_folder(options_.model);
+    if (!options_.pickle.empty()) request.model = options_.pickle;
     request.output = options_.output;
     request.dry_run = options_.dry_run;
     request.reading = options_.single_file.reading();
+    if (!options_.pickle.empty()) request.reading.pickle_key = options_.pickle_key;
     if (options_.dtype != "auto") request.reading.dtype = model::parse_dtype(options_.dtype, "--dtype");
     return request;
   }

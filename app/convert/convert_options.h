@@ -10,6 +10,8 @@ namespace sdtune::app {
 
 struct ConvertOptions {
   std::string model;
+  std::string pickle;      // in place of `model`: a file of torch.save
+  std::string pickle_key;  // which entry of it holds the tensors
   std::string output;
   std::string lora;  // not empty: this is converted, for the layers of `model`
   std::string lora_naming = "kohya";

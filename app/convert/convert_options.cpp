@@ -1,4 +1,4 @@
-#include "app/commands/convert_options.h"
+#include "app/convert/convert_options.h"
 
 #include "model/options/option_group.h"
 
@@ -10,6 +10,17 @@ FieldList ConvertOptions::fields() {
   group.add("model", &model, "Diffusers folder, or safetensors file with a whole model (LDM key names).")
       .aliases({"base", "pretrained_model_name_or_path"})
       .placeholder("FOLDER|FILE");
+  group
+      .add(
+          "pickle", &pickle,
+          "In place of --model: file of torch.save (.ckpt, .bin, .pt), of which only the tensors are read; nothing in "
+          "it is run. With a .safetensors output its tensors keep their names; with a folder it must be a whole model.")
+      .placeholder("FILE");
+  group
+      .add("pickle_key", &pickle_key,
+           "Entry of the pickle that holds the tensors, such as params_ema; empty: state_dict where there is one, else "
+           "the file itself.")
+      .placeholder("KEY");
   group.add("output", &output, "Result in the other format: a .safetensors file, or a folder.")
       .placeholder("FILE|FOLDER");
   group.add("lora", &lora, "LoRA to convert instead of a model; --model is its base.").placeholder("FILE");

@@ -1,0 +1,46 @@
+#include "model/files/posix_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "model/base/error.h"
+
+namespace sdtune {
+
+void throw_storage_error(const std::filesystem::path& path, const std::string& doing, int reason) {
+  const std::string hint = reason == ENOSPC || reason == EDQUOT ? "free some space, or choose another --output" : "";
+  throw StorageError(path.string(), "cannot " + doing + ": " + std::strerror(reason), hint);
+}
+
+PosixOutputFile::PosixOutputFile(std::filesystem::path path, int mode) : path_(std::move(path)) {
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | mode, 0666);
+  if (descriptor_ < 0) throw_storage_error(path_, "create", errno);
+}
+
+PosixOutputFile::~PosixOutputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void PosixOutputFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_storage_error(path_, "write", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void PosixOutputFile::sync() {
+  if (::fsync(descriptor_) != 0) throw_storage_error(path_, "sync", errno);
+}
+
+void PosixOutputFile::close() {
+  const int descriptor = std::exchange(descriptor_, -1);
+  if (::close(descriptor) != 0) throw_storage_error(path_, "close", errno);
+}
+
+}  // namespace sdtune

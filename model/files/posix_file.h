@@ -1,0 +1,31 @@
+// A file of the operating system, written in order.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "model/files/file_system.h"
+
+namespace sdtune {
+
+// Throws StorageError: "cannot DOING: the system's reason", with what to do about a full disk.
+[[noreturn]] void throw_storage_error(const std::filesystem::path& path, const std::string& doing, int reason);
+
+class PosixOutputFile : public OutputFile {
+ public:
+  // `mode`: O_TRUNC or O_APPEND.
+  PosixOutputFile(std::filesystem::path path, int mode);
+  ~PosixOutputFile() override;
+  PosixOutputFile(const PosixOutputFile&) = delete;
+  PosixOutputFile& operator=(const PosixOutputFile&) = delete;
+
+  void write(std::span<const std::byte> bytes) override;
+  void sync() override;
+  void close() override;
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+};
+
+}  // namespace sdtune
