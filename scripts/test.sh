@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up, builds and runs every test but the container's (tests/python/test_container.py says how): the C++ ones under ctest,
+# Sets up, builds and runs every test but the container's and the release files' (test_container.py, test_release.py): the C++ ones under ctest,
 # the oracle's under pytest. Arguments go to pytest. Prints each stage's time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +12,7 @@ ran_ctest=$SECONDS
 # An oracle test that is skipped fails here: SDTUNE_NO_SKIP makes conftest.py turn skips into failures.
 export SDTUNE_NO_SKIP=${SDTUNE_NO_SKIP-1}
 OMP_NUM_THREADS=${OMP_NUM_THREADS-1} .venv/bin/python -m pytest tests/python --ignore tests/python/test_demo.py \
-  --ignore tests/python/test_container.py -n "${SDTUNE_TEST_JOBS:-$(nproc)}" --dist loadfile "$@"
+  --ignore tests/python/test_container.py --ignore tests/python/test_release.py -n "${SDTUNE_TEST_JOBS:-$(nproc)}" --dist loadfile "$@"
 # The demo has the machine to itself, as its users do.
 [ $# -gt 0 ] || .venv/bin/python -m pytest tests/python/test_demo.py
 echo "test: setup and build $built s, ctest $((ran_ctest - built)) s, pytest $((SECONDS - ran_ctest)) s"

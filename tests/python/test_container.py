@@ -5,16 +5,20 @@ Not among the tests of scripts/test.sh, because a build takes half an hour and 1
     python -m pytest tests/python/test_container.py
 
 With a running Docker engine the image starts from debian:12; without one buildah builds it (Debian's packages buildah and
-debootstrap, as root) from a base of Debian's packages alone. SDTUNE_TEST_WHEEL names a wheel to install in place of compiling one,
-SDTUNE_TEST_BASE an image to start from, PIP_CERT the authorities that pip trusts here.
+debootstrap, as root) from a base of Debian's packages alone. SDTUNE_TEST_WHEEL names a wheel to install in place of compiling one (with kernels: SDTUNE_TEST_CUDA=1),
+SDTUNE_TEST_BASE an image to start from, PIP_CERT the authorities that pip trusts here. What needs a running container takes podman
+(Debian's packages podman and crun) where no Docker engine runs.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +27,8 @@ from program import ROOT
 pytestmark = pytest.mark.timeout(7200)  # everything is compiled inside
 
 TAG = "sdtune-test"
+WORKBENCH = "sdtune-test-workbench"
+STRANGER = "12345:12345"  # a user that the image does not know
 MOST_GIGABYTES = 6.0  # LibTorch with its CUDA libraries is 4.5 of them
 
 
@@ -51,13 +57,146 @@ def base() -> str:
     return "sdtune-base"
 
 
-@pytest.fixture(scope="module")
-def built(base: str) -> str:
-    options = ["--base", base, "--tag", TAG]
+def build(base: str, tag: str, target: str) -> str:
+    options = ["--base", base, "--tag", tag, "--target", target]
+    if os.environ.get("SDTUNE_TEST_CUDA"):
+        options.append("--cuda")
     for option, variable in (("--wheel", "SDTUNE_TEST_WHEEL"), ("--certificates", "PIP_CERT")):
         if variable in os.environ:
             options += [option, os.environ[variable]]
     return script("build.sh", *options)
+
+
+@pytest.fixture(scope="module")
+def built(base: str) -> str:
+    return build(base, TAG, "runtime")
+
+
+@pytest.fixture(scope="module")
+def workbench(base: str) -> str:
+    return build(base, WORKBENCH, "workbench")
+
+
+ENGINE = ["docker"] if docker_runs() else ["podman", "--cgroup-manager=cgroupfs"]
+
+
+def container(*words: str) -> list[str]:
+    """A run as a stranger, with a read-only root and without a network but its own loopback."""
+    return [*ENGINE, "run", "--rm", "--network", "none", "--read-only", "--user", STRANGER, "--tmpfs", "/tmp:rw,exec", *words]
+
+
+def run_container(*words: str, **more: object) -> str:
+    ended = subprocess.run(container(*words), capture_output=True, text=True, check=False, **more)
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
+    return ended.stdout
+
+
+def local(tag: str) -> str:
+    return tag if docker_runs() else f"localhost/{tag}"
+
+
+@pytest.fixture
+def volume(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    os.chown(folder, *map(int, STRANGER.split(":")))
+    return folder
+
+
+def test_a_stranger_trains_and_generates_with_a_read_only_root(built: str, volume: Path) -> None:
+    mount = ("--volume", f"{volume}:/work", local(TAG))
+    run_container(*mount, "render", "--output", "me", "--subject", "0", "--views", "5", "--no-captions")
+    words = ("train", "--images", "me", "--num-class-images", "4", "--train-batch-size", "2")
+    run_container(*mount, *words, "--output", "runs/first", "--max-train-steps", "1")
+    # From the start of a container to its first step, the class images there: at most 10 s on the bundled base.
+    started = time.monotonic()
+    run_container(*mount, *words, "--output", "runs/me", "--max-train-steps", "1", "--class-data-dir", "runs/first/class_images")
+    print(f"container start, one step and its end: {time.monotonic() - started:.1f} s")
+    run_container(*mount, "sample", "--model", "runs/me", "--prompt", "a photo of sks person", "--output", "images")
+    assert list((volume / "images").glob("*.png"))
+
+
+def test_its_labels_say_what_it_is(built: str) -> None:
+    (image,) = json.loads(subprocess.run([*ENGINE, "image", "inspect", local(TAG)], capture_output=True, text=True, check=True).stdout)
+    labels = image.get("Labels") or image["Config"]["Labels"]
+    assert labels["org.opencontainers.image.title"] == "sdtune"
+    assert labels["org.opencontainers.image.revision"] == subprocess.run(
+        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip()
+
+
+def test_the_library_has_every_architecture_and_doctor_says_there_is_no_gpu(built: str) -> None:
+    if not os.environ.get("SDTUNE_TEST_CUDA"):
+        pytest.skip("an image without kernels: SDTUNE_TEST_CUDA=1 with a wheel for CUDA")
+    report = json.loads(run_container(local(TAG), "doctor", "--machine", "--json"))
+    assert report["kernels"] == {"built": True, "architectures": ["7.5", "8.0", "8.6", "9.0", "10.0", "12.0"], "ptx": "12.0",
+                                 "fault": None}
+    assert report["device"] == "cpu" and report["container"] and report["libtorch"]["gpus"] == 0
+    assert "libcuda.so.1" in report["fault"]
+
+
+@pytest.fixture
+def bench(workbench: str, volume: Path, tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """A running workbench: its name, and a key that may log in."""
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    name = f"bench-{os.getpid()}"
+    words = ["--detach", "--name", name, "--env", f"PUBLIC_KEY={key.with_suffix('.pub').read_text()}", "--env", "JUPYTER_TOKEN=open-sesame",
+             "--env", "TENSORBOARD_PORT=6006", "--volume", f"{volume}:/workspace", "--volume", f"{tmp_path}:/keys:ro", local(WORKBENCH)]
+    run_container(*words)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if answer(name, "http://127.0.0.1:8888/api/status?token=open-sesame") == 200 and answer(name, "http://127.0.0.1:6006/") == 200:
+            break
+        time.sleep(2)
+    os.chown(key, *map(int, STRANGER.split(":")))
+    yield name, Path("/keys/key")
+    subprocess.run([*ENGINE, "rm", "--force", name], capture_output=True, check=False)
+
+
+def inside(name: str, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*ENGINE, "exec", name, *words], capture_output=True, text=True, check=False)
+
+
+def answer(name: str, address: str) -> int:
+    """The HTTP status that a server inside gives."""
+    ended = inside(name, "curl", "--silent", "--output", "/dev/null", "--write-out", "%{http_code}", address)
+    return int(ended.stdout or 0)
+
+
+def test_the_workbench_answers_with_its_token_only(bench: tuple[str, Path]) -> None:
+    name, _ = bench
+    log = subprocess.run([*ENGINE, "logs", name], capture_output=True, text=True, check=False)
+    assert answer(name, "http://127.0.0.1:8888/api/status?token=open-sesame") == 200, log.stdout + log.stderr
+    assert answer(name, "http://127.0.0.1:8888/api/status") == 403
+    assert answer(name, "http://127.0.0.1:8888/api/status?token=wrong") == 403
+    assert "open-sesame" not in log.stdout + log.stderr, "a token that was given is not printed"
+
+
+def test_the_workbench_runs_a_notebook_and_shows_the_run(bench: tuple[str, Path], volume: Path) -> None:
+    name, _ = bench
+    code = ("import sdtune; from pathlib import Path; import os\n"
+            "config = sdtune.TrainConfig(images='me', output='runs/me', max_train_steps=2, num_class_images=2, train_batch_size=2)\n"
+            "result = sdtune.train(config, progress=False)\nprint('step', result.step)")
+    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": code, "id": "one"}
+    notebook = {"cells": [cell], "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+                "nbformat": 4, "nbformat_minor": 5}
+    (volume / "train.ipynb").write_text(json.dumps(notebook))
+    rendered = inside(name, "sdtune", "render", "--output", "me", "--subject", "0", "--views", "5", "--no-captions")
+    assert rendered.returncode == 0, rendered.stderr
+    ended = inside(name, "jupyter", "nbconvert", "--to", "notebook", "--execute", "--stdout", "train.ipynb")
+    assert ended.returncode == 0 and "step 2" in ended.stdout, ended.stderr[-2000:]
+    shown = inside(name, "curl", "--silent", "http://127.0.0.1:6006/data/runs").stdout
+    assert "me" in json.loads(shown), shown
+
+
+def test_the_workbench_lets_keys_in_and_no_password(bench: tuple[str, Path]) -> None:
+    name, key = bench
+    options = ["-p", "2222", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "BatchMode=yes"]
+    user = f"sdtune-{STRANGER.partition(':')[0]}@127.0.0.1"
+    entered = inside(name, "ssh", *options, "-i", str(key), user, "sdtune --version")
+    assert entered.returncode == 0 and entered.stdout.startswith("sdtune "), entered.stderr
+    refused = inside(name, "ssh", *options, "-v", "-o", "PubkeyAuthentication=no", user, "true")
+    assert refused.returncode == 255 and "Permission denied (publickey)" in refused.stderr, refused.stderr
 
 
 def test_its_size_is_told_and_no_surprise(built: str) -> None:
