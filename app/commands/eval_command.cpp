@@ -70,14 +70,16 @@ class EvalCommand : public Command {
                  static_cast<unsigned long long>(subject.number), plan_.subject_words.c_str(),
                  static_cast<long long>(subject.references.size(0)), model::describe_device(device).c_str(),
                  model::dtype_name(dtype).c_str());
-    const train::ModelImageOptions generation{
-        .steps = options_.steps, .guidance_scale = options_.guidance_scale, .side = train::classifier::kClassifierSize};
+    const train::ModelImageOptions generation{.steps = options_.steps,
+                                              .guidance_scale = options_.guidance_scale,
+                                              .side = std::min(classifier.design().size, base.resolution())};
     const auto threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    plan_.detail = classifier.design().detail;
     plan_.accepted_from = classifier.figures().by_references.threshold;
     const evaluate::EvaluationTools tools{
         train::model_images(tuned, generation), train::model_images(base, generation),
-        [threads](const auto& portraits) {
-          return train::classifier::portrait_images(portraits, train::classifier::kClassifierSize, threads);
+        [threads, side = classifier.design().size](const auto& portraits) {
+          return train::classifier::portrait_images(portraits, side, threads);
         },
         [&classifier](const torch::Tensor& images) { return classifier.read(images); },
         [this](const std::string& what) { progress_.update(what, true); }};
@@ -142,12 +144,14 @@ class EvalCommand : public Command {
 
   evaluate::Subject make_subject(train::classifier::PortraitClassifier& classifier, std::uint64_t number) const {
     if (options_.images.empty()) return make_rendered_subject(classifier, number);
-    return evaluate::make_subject(classifier, number, evaluate::photo_references(options_.images));
+    return evaluate::make_subject(classifier, number,
+                                  evaluate::photo_references(options_.images, classifier.design().size));
   }
 
   static evaluate::Subject make_rendered_subject(train::classifier::PortraitClassifier& classifier,
                                                  std::uint64_t number) {
-    return evaluate::make_subject(classifier, number, evaluate::rendered_references(number, kRenderedReferences));
+    return evaluate::make_subject(classifier, number,
+                                  evaluate::rendered_references(classifier.design(), number, kRenderedReferences));
   }
 
   std::uint64_t another_subject() const {

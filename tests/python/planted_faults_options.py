@@ -118,6 +118,7 @@ OPTIONS: dict[str, Fault] = {
                                                        "--class-prompt", "a photo of a person"),
     "evaluation of a base of camera photos": option("--identity-steps", "1"),
     "classifier that lacks a key": both(rendered, classifier("{}", "--identity-steps", "1")),
+    "classifier of another size": both(rendered, classifier('{"format": 1, "size": 96}', "--identity-steps", "1")),
     "classifier without figures": both(rendered, measured(lambda figures: figures["by_references"].pop("threshold"))),
     "classifier that was never measured": both(rendered, measured(lambda figures: figures["by_references"].update(threshold=0))),
     "no such classifier": both(rendered, option("--identity-steps", "1", "--identity-classifier", "nowhere")),

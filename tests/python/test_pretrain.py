@@ -113,10 +113,45 @@ def test_the_classifier_starts_from_an_existing_one(trained: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("words, named", [(("--initial-model", "nowhere"), "initial_model: is not a folder"),
                                           (("--initial-judge", "nowhere", "--stage", "judge"), "initial_classifier: is not a folder"),
+                                          (("--initial-text-encoder", "nowhere"), "initial_text_encoder: is not a folder"),
+                                          (("--initial-text-encoder", str(ROOT / "models" / "portrait-64")),
+                                           "initial_text_encoder: has a text encoder of another size"),
+                                          (("--initial-judge", str(ROOT / "models" / "portrait-judge"), "--stage", "judge", "--design", "portrait-128"),
+                                           "initial_classifier: reads images of another size"),
                                           (("--first-picture", "3"), "first_image: is not the first image of a person")])
 def test_what_cannot_be_begun_with_is_named(tmp_path: Path, words: tuple[str, ...], named: str) -> None:
     done = run(["pretrain", "--output", str(tmp_path / "run"), *NANO, *words])
     assert done.returncode == 2 and named in done.stderr, done.stderr
+
+
+FINE = ["--design", "portrait-128", "--num-images", "64", "--features-images", "64", "--features-steps", "1", "--vae-steps", "2", "--vae-batch-size", "1",
+        "--vae-adversarial-start", "1", "--text-steps", "1", "--text-batch-size", "4", "--device", "cpu"]
+
+
+def test_portrait_128_hands_its_stages_on_without_their_checkpoints(tmp_path: Path) -> None:
+    """Each finished stage's result stands for it; another base's words and text encoder are begun with."""
+    words = ["--initial-text-encoder", str(ROOT / "models" / "portrait-64")]
+    folder = tmp_path / "run"
+    done = run(["pretrain", "--output", str(folder), *FINE, *words, "--stage", "vae"])
+    assert done.returncode == 0, done.stderr
+    state = next((folder / "vae" / "checkpoints").glob("step-*"))
+    assert any("discriminator." in key for path in state.glob("*.safetensors") for key in load_file(path))
+    handed = tmp_path / "handed"
+    for stage in ("features", "vae"):
+        (handed / stage).mkdir(parents=True)
+        for name in ("result.json", "result.safetensors"):
+            shutil.copy(folder / stage / name, handed / stage / name)
+    shutil.copytree(folder / "pictures", handed / "pictures")
+    on = run(["pretrain", "--output", str(handed), *FINE, *words, "--stage", "text"])
+    assert on.returncode == 0, on.stderr
+    assert not losses(handed, "features") and not losses(handed, "vae") and len(losses(handed, "text")) == 1
+    old = load_file(ROOT / "models" / "portrait-64" / "text_encoder" / "model.safetensors")
+    new = load_file(handed / "text" / "result.safetensors")
+    name = "text_model.embeddings.token_embedding.weight"
+    begun = float((new[f"text_encoder.{name}"] - old[name].float()).abs().max())
+    assert 0 < begun < 0.01, "one step from the words of portrait-64"
+    longer = run(["pretrain", "--output", str(handed), *FINE, *words, "--stage", "vae", "--vae-steps", "3"])
+    assert longer.returncode == 3 and "vae" in longer.stderr and "other steps" in longer.stderr, longer.stderr
 
 
 def test_options_come_from_a_file_too_and_unknown_ones_are_named(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ class NoPortraitReaders final : public train::PortraitReaderSource {
   std::vector<Problem> problems(const train::IdentityOptions&) const override { return {}; }
   std::unique_ptr<train::IdentityReader> load(const train::IdentityOptions&) const override { return nullptr; }
   std::vector<std::filesystem::path> files(const train::IdentityOptions&) const override { return {}; }
-  std::int64_t side() const override { return 64; }
+  std::int64_t side(const train::IdentityOptions&) const override { return 64; }
 };
 
 }  // namespace sdtune::test

@@ -32,13 +32,17 @@ Image for_network(const Image& photo) {
                         std::max<std::int64_t>(1, photo.height * kLargestSide / longer), model::Filter::kBicubic);
 }
 
+std::int64_t reader_side(const IdentityContext& context) {
+  return context.portrait_readers.side(context.config.identity);
+}
+
 std::vector<torch::Tensor> references(const IdentityContext& context, std::size_t subject) {
   std::vector<torch::Tensor> images;
   for (const Photo& photo : context.photos) {
     if (photo.subject != subject) continue;
     const Image image = model::read_image(photo.path);
     images.push_back(has_network(context) ? model::image_to_tensor(for_network(image))
-                                          : image_for_reader(image, context.portrait_readers.side()));
+                                          : image_for_reader(image, reader_side(context)));
   }
   return images;
 }
@@ -78,7 +82,8 @@ std::vector<IdentitySubject> identity_subjects(const IdentityContext& context) {
 }
 
 std::int64_t identity_image_side(const IdentityContext& context) {
-  return has_network(context) ? context.bundle.resolution() : context.portrait_readers.side();
+  const std::int64_t resolution = context.bundle.resolution();
+  return has_network(context) ? resolution : std::min(resolution, reader_side(context));
 }
 
 std::string identity_eval_digest(const IdentityContext& context) {

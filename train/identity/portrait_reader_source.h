@@ -28,8 +28,8 @@ class PortraitReaderSource {
   virtual std::unique_ptr<IdentityReader> load(const IdentityOptions& options) const = 0;
   // What its scores depend on, for the digest of an evaluation.
   virtual std::vector<std::filesystem::path> files(const IdentityOptions& options) const = 0;
-  // px: it reads squares of this side.
-  virtual std::int64_t side() const = 0;
+  // px: it reads squares of this side. Throws WeightError.
+  virtual std::int64_t side(const IdentityOptions& options) const = 0;
 };
 
 // The middle square of a photo as that reader takes it: [3, side, side] in [-1, 1].

@@ -51,7 +51,7 @@ std::optional<double> read_identities(const PortraitReaderSource& readers, const
     return std::nullopt;  // check_identity names it where a run needs it
   }
   for (Photo& photo : photos) {
-    const torch::Tensor image = image_for_reader(model::read_image(photo.path), readers.side());
+    const torch::Tensor image = image_for_reader(model::read_image(photo.path), readers.side(options));
     const torch::Tensor embedding = reader->embed({image})[0].contiguous();
     photo.analysis->identity.assign(embedding.const_data_ptr<float>(),
                                     embedding.const_data_ptr<float>() + embedding.numel());

@@ -1,6 +1,7 @@
 #include "train/portrait/classifier/classifier_figures.h"
 
 #include <limits>
+#include <utility>
 
 namespace sdtune::train::classifier {
 namespace {
@@ -34,13 +35,16 @@ std::map<std::string, double> numbers_by_name(const Json& json, const std::strin
 }  // namespace
 
 Json ClassifierFigures::to_json() const {
-  return Json{{"people", people},
-              {"views", views},
-              {"references", references},
-              {"accuracy", accuracy},
-              {"mean_error", mean_error},
-              {"by_pair", classifier::to_json(by_pair)},
-              {"by_references", classifier::to_json(by_references)}};
+  Json json{{"people", people},
+            {"views", views},
+            {"references", references},
+            {"accuracy", accuracy},
+            {"mean_error", mean_error},
+            {"by_pair", classifier::to_json(by_pair)},
+            {"by_references", classifier::to_json(by_references)}};
+  if (!landmark_error.empty()) json["landmark_error"] = landmark_error;
+  if (!landmark_seen.empty()) json["landmark_seen"] = landmark_seen;
+  return json;
 }
 
 ClassifierFigures ClassifierFigures::from_json(const Json& json, const std::string& where) {
@@ -51,6 +55,10 @@ ClassifierFigures ClassifierFigures::from_json(const Json& json, const std::stri
   figures.references = object.integer("references");
   figures.accuracy = numbers_by_name(object.raw("accuracy"), where + ": accuracy");
   figures.mean_error = numbers_by_name(object.raw("mean_error"), where + ": mean_error");
+  for (auto& [key, numbers] :
+       {std::pair{"landmark_error", &figures.landmark_error}, std::pair{"landmark_seen", &figures.landmark_seen}}) {
+    if (object.has(key)) *numbers = numbers_by_name(object.raw(key), where + ": " + key);
+  }
   figures.by_pair = identity_from_json(object.raw("by_pair"), where + ": by_pair");
   figures.by_references = identity_from_json(object.raw("by_references"), where + ": by_references");
   object.finish();

@@ -22,8 +22,12 @@ struct ClassifierFigures {
   std::int64_t references = 0;               // images whose mean stands for a person in `by_references`
   std::map<std::string, double> accuracy;    // by head: share of visible attributes named right
   std::map<std::string, double> mean_error;  // by number: mean |error| where visible
-  IdentityFigures by_pair;                   // one image against one
-  IdentityFigures by_references;             // a new image against the mean of `references`
+  // Of classifiers that find landmarks; empty of others.
+  std::map<std::string, double> landmark_error;  // by landmark: mean distance from its place, in sides of the image
+  std::map<std::string, double> landmark_seen;   // by landmark: share of images where whether it can be seen is right;
+                                                 // in half of them an eye, both or the mouth is erased
+  IdentityFigures by_pair;                       // one image against one
+  IdentityFigures by_references;                 // a new image against the mean of `references`
 
   Json to_json() const;
   // Throws WeightError naming `where` and the key for what is missing or unknown.

@@ -22,6 +22,14 @@ Json heads_json() {
   return heads;
 }
 
+std::vector<std::string> numbers_of(const ClassifierDesign& design) {
+  return {kNumberNames.begin(), kNumberNames.begin() + number_count(design.detail)};
+}
+
+std::vector<std::string> landmarks_of(const ClassifierDesign& design) {
+  return {portrait::kLandmarkNames.begin(), portrait::kLandmarkNames.begin() + landmark_count(design.detail)};
+}
+
 // The classifier's names have no older spellings, so any family's rules leave them as they are.
 constexpr model::KeyFamily kFamily = model::KeyFamily::kUNet;
 
@@ -38,12 +46,17 @@ void save_classifier(FileSystem& files, const std::filesystem::path& folder, con
   model::NamedTensors tensors;
   for (const auto& item : network->named_parameters()) tensors.emplace_back(item.key(), item.value());
   model::write_safetensors(files, folder / kWeightsFile, std::move(tensors), torch::kFloat16);
-  const Json info{
-      {"format", kFormat},           {"size", kClassifierSize},
-      {"features", kFeatures},       {"embedding", kEmbeddingSize},
-      {"heads", heads_json()},       {"numbers", std::vector<std::string>(kNumberNames.begin(), kNumberNames.end())},
-      {"figures", figures.to_json()}};
+  Json info{{"format", kFormat},           {"size", network->design().size}, {"features", kFeatures},
+            {"embedding", kEmbeddingSize}, {"heads", heads_json()},          {"numbers", numbers_of(network->design())},
+            {"figures", figures.to_json()}};
+  if (const auto landmarks = landmarks_of(network->design()); !landmarks.empty()) info["landmarks"] = landmarks;
   write_file_atomically(files, folder / kInfoFile, info.dump(2) + "\n");
+}
+
+ClassifierDesign stored_design(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / kInfoFile;
+  const Json info = read_json(path);
+  return ClassifierDesign::of_size(JsonObject(info, path.string()).integer("size"), path.string() + ": size");
 }
 
 StoredClassifier load_classifier(const std::filesystem::path& folder) {
@@ -51,17 +64,18 @@ StoredClassifier load_classifier(const std::filesystem::path& folder) {
   const Json info = read_json(path);
   JsonObject object(info, path.string());
   require(object, "format", kFormat);
-  require(object, "size", kClassifierSize);
+  const ClassifierDesign design = ClassifierDesign::of_size(object.integer("size"), path.string() + ": size");
   require(object, "features", kFeatures);
   require(object, "embedding", kEmbeddingSize);
   require(object, "heads", heads_json());
-  require(object, "numbers", std::vector<std::string>(kNumberNames.begin(), kNumberNames.end()));
+  require(object, "numbers", numbers_of(design));
+  if (const auto landmarks = landmarks_of(design); !landmarks.empty()) require(object, "landmarks", landmarks);
   ClassifierFigures figures = ClassifierFigures::from_json(object.raw("figures"), path.string() + ": figures");
   object.finish();
   ClassifierNetwork network = nullptr;
   {
     const model::WithoutInitialValues every_weight_is_loaded;
-    network = ClassifierNetwork();
+    network = ClassifierNetwork(design);
   }
   model::load_into(*network, model::TensorSource::of_file(folder / kWeightsFile), kFamily);
   network->eval();

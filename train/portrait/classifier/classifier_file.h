@@ -23,4 +23,7 @@ struct StoredClassifier {
 // classes and numbers are not those of this program.
 StoredClassifier load_classifier(const std::filesystem::path& folder);
 
+// Of a classifier, without its weights. Throws WeightError as load_classifier.
+ClassifierDesign stored_design(const std::filesystem::path& folder);
+
 }  // namespace sdtune::train::classifier

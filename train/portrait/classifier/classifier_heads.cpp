@@ -37,6 +37,11 @@ bool shows_ears(const Identity& who) {
   return who.hair_style != HairStyle::kLong && who.hair_style != HairStyle::kBob && who.hair_style != HairStyle::kAfro;
 }
 
+// Heads of the coarse people turn too little to hide a mark, and their labels stay as they were.
+bool shows(portrait::Mark mark, const portrait::Portrait& portrait) {
+  return portrait.now.detail == portrait::Detail::k64 || portrait::shows_mark(mark, portrait.who, portrait.now);
+}
+
 template <typename Enum>
 std::optional<std::int64_t> class_if(bool visible, Enum value) {
   return visible ? std::optional(static_cast<std::int64_t>(value)) : std::nullopt;
@@ -46,7 +51,8 @@ float number_of(std::size_t number, const Identity& who) {
   const std::array<float, kNumberNames.size()> values = {
       who.skin_tone,      who.skin_warmth, who.hair_shade,   who.face_width,  who.jaw_width,  who.chin_width,
       who.face_length,    who.eye_size,    who.eye_distance, who.nose_length, who.nose_width, who.lip_size,
-      who.brow_thickness, who.brow_slope,  who.ear_size,     who.hairline,    who.freckles};
+      who.brow_thickness, who.brow_slope,  who.ear_size,     who.hairline,    who.freckles,   who.age,
+      who.stubble};
   return values.at(number);
 }
 
@@ -121,19 +127,21 @@ std::optional<std::int64_t> visible_class(Head head, const portrait::Portrait& p
     case Head::kStreak:
       return class_if(shows_hair(who, now) && has_colors(now), who.streak);
     case Head::kBirthmark:
-      return class_if(has_colors(now), who.birthmark);
+      return class_if(has_colors(now) && shows(portrait::Mark::kBirthmark, portrait), who.birthmark);
     case Head::kEarrings:
-      return class_if(shows_ears(who) && has_colors(now), who.earrings);
+      return class_if(shows_ears(who) && has_colors(now) && shows(portrait::Mark::kEarrings, portrait), who.earrings);
     case Head::kMole:
-      return class_if(true, who.mole);
+      return class_if(shows(portrait::Mark::kMole, portrait), who.mole);
     case Head::kScar:
-      return class_if(has_colors(now), who.scar);
+      return class_if(has_colors(now) && shows(portrait::Mark::kScar, portrait), who.scar);
   }
   throw std::invalid_argument("no such head");
 }
 
 std::optional<float> visible_number(std::size_t number, const portrait::Portrait& portrait) {
   const std::string_view name = kNumberNames.at(number);
+  if (static_cast<std::int64_t>(number) >= number_count(portrait.now.detail)) return std::nullopt;
+  if (name == "stubble" && portrait.now.style == Style::kSketch) return std::nullopt;
   const bool of_skin = name == "skin_tone" || name == "skin_warmth" || name == "freckles";
   if (of_skin && portrait.now.style == Style::kSketch) return std::nullopt;
   if (name == "skin_warmth" && !has_colors(portrait.now)) return std::nullopt;

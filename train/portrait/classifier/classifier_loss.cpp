@@ -9,6 +9,8 @@ constexpr double kTemperature = 0.1;  // of the identity loss
 // ten; identity is one term against seventeen, and the one that a false verdict hurts most.
 constexpr double kNumberWeight = 2.0;
 constexpr double kIdentityWeight = 4.0;
+constexpr double kLandmarkDelta = 0.03;  // of the Huber loss: two pixels of 128
+constexpr double kLandmarkWeight = 4.0;
 
 }  // namespace
 
@@ -43,9 +45,20 @@ torch::Tensor identity_loss(const torch::Tensor& embedding, const torch::Tensor&
   return -mean_of_partners.sum() / partners.gt(0).sum().clamp_min(1);
 }
 
+torch::Tensor landmark_loss(const ClassifierOutput& output, const Labels& labels) {
+  if (output.landmarks.numel() == 0) return torch::zeros({}, output.logits.options());
+  const torch::Tensor places = output.landmarks.to(torch::kFloat32),
+                      logits = output.landmark_logits.to(torch::kFloat32);
+  const torch::Tensor distance =
+      torch::huber_loss(places, labels.landmarks, at::Reduction::Mean, kLandmarkDelta) * (2.0 / kLandmarkDelta);
+  return distance + torch::binary_cross_entropy_with_logits(logits, labels.landmarks_seen);
+}
+
 torch::Tensor classifier_loss(const ClassifierOutput& output, const Labels& labels) {
-  return class_loss(output.logits, labels.classes) + kNumberWeight * number_loss(output.numbers, labels.numbers) +
-         kIdentityWeight * identity_loss(output.embedding, labels.people);
+  const torch::Tensor numbers = labels.numbers.narrow(1, 0, output.numbers.size(1));
+  return class_loss(output.logits, labels.classes) + kNumberWeight * number_loss(output.numbers, numbers) +
+         kIdentityWeight * identity_loss(output.embedding, labels.people) +
+         kLandmarkWeight * landmark_loss(output, labels);
 }
 
 }  // namespace sdtune::train::classifier

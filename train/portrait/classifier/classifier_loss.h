@@ -20,7 +20,11 @@ torch::Tensor number_loss(const torch::Tensor& numbers, const torch::Tensor& tru
 // person only serves as an example of another person. Scalar; 0 when all are alone.
 torch::Tensor identity_loss(const torch::Tensor& embedding, const torch::Tensor& people);
 
-// The weighted sum of the three.
+// Mean Huber loss of the landmarks' places [B, L, 2], summed over the two coordinates, plus the mean cross entropy of
+// whether each can be seen; 0 without landmarks. Scalar.
+torch::Tensor landmark_loss(const ClassifierOutput& output, const Labels& labels);
+
+// The weighted sum of the four.
 torch::Tensor classifier_loss(const ClassifierOutput& output, const Labels& labels);
 
 }  // namespace sdtune::train::classifier

@@ -6,6 +6,7 @@
 
 #include "train/identity/likeness.h"
 #include "train/portrait/classifier/classifier_labels.h"
+#include "train/portrait/classifier/landmark_erasure.h"
 #include "train/portrait/classifier/portrait_images.h"
 #include "train/portrait/renderer/portrait_set.h"
 
@@ -14,31 +15,45 @@ namespace {
 
 constexpr double kImpostors = 0.01;
 constexpr std::int64_t kRenderedAtOnce = 128;  // images rendered and read at once
+constexpr double kErasedShare = 0.5;
+constexpr std::uint64_t kErasureSeed = 1;
 
 struct Reads {
   Labels labels;
   torch::Tensor classes;     // [B, kHeadCount]
   torch::Tensor numbers;     // [B, numbers]
   torch::Tensor embeddings;  // [B, kEmbeddingSize]
+  torch::Tensor landmarks;   // [B, landmarks, 2]
+  torch::Tensor seen;        // [B, landmarks] of images of which half are erased somewhere, and the truth of it
+  torch::Tensor truly_seen;
 };
 
 Reads read_all(PortraitClassifier& classifier, const std::vector<portrait::Portrait>& portraits,
                const MeasurementOptions& options) {
-  std::vector<torch::Tensor> classes, numbers, embeddings;
+  std::vector<torch::Tensor> classes, numbers, embeddings, landmarks, seen, truly_seen;
   for (std::size_t first = 0; first < portraits.size(); first += kRenderedAtOnce) {
     const std::size_t last = std::min(portraits.size(), first + kRenderedAtOnce);
     const std::vector<portrait::Portrait> some(portraits.begin() + static_cast<std::ptrdiff_t>(first),
                                                portraits.begin() + static_cast<std::ptrdiff_t>(last));
-    torch::Tensor images = portrait_images(some, kClassifierSize, options.threads);
-    if (options.reconstruct) images = options.reconstruct(images);
-    const Reading reading = classifier.read(images);
+    const torch::Tensor renders = portrait_images(some, classifier.design().size, options.threads);
+    const Reading reading = classifier.read(options.reconstruct ? options.reconstruct(renders) : renders);
     std::vector<torch::Tensor> heads;
     for (std::size_t head = 0; head < kHeadCount; ++head) heads.push_back(reading.classes(static_cast<Head>(head)));
     classes.push_back(torch::stack(heads, 1));
     numbers.push_back(reading.numbers);
     embeddings.push_back(reading.embedding);
+    landmarks.push_back(reading.landmarks);
+    if (reading.landmarks.numel() == 0) continue;
+    const ErasedImages erased = erase_landmarks(renders, labels_of(some), kErasedShare, kErasureSeed, first);
+    seen.push_back(
+        classifier.read(options.reconstruct ? options.reconstruct(erased.images) : erased.images).landmark_seen);
+    truly_seen.push_back(erased.labels.landmarks_seen);
   }
-  return {labels_of(portraits), torch::cat(classes), torch::cat(numbers), torch::cat(embeddings)};
+  const auto joined = [](const std::vector<torch::Tensor>& rows) {
+    return rows.empty() ? torch::Tensor() : torch::cat(rows);
+  };
+  return {labels_of(portraits),  torch::cat(classes), torch::cat(numbers), torch::cat(embeddings),
+          torch::cat(landmarks), joined(seen),        joined(truly_seen)};
 }
 
 void measure_attributes(const Reads& reads, ClassifierFigures& figures) {
@@ -48,9 +63,22 @@ void measure_attributes(const Reads& reads, ClassifierFigures& figures) {
     const double shown = truth.ne(kHidden).sum().item<double>();
     if (shown > 0) figures.accuracy[std::string(head_infos()[head].name)] = right.sum().item<double>() / shown;
   }
-  const torch::Tensor error = (reads.numbers - reads.labels.numbers).abs().nanmean(0);
-  for (std::size_t number = 0; number < kNumberNames.size(); ++number) {
-    figures.mean_error[std::string(kNumberNames[number])] = error[static_cast<std::int64_t>(number)].item<double>();
+  const std::int64_t numbers = reads.numbers.size(1);
+  const torch::Tensor error = (reads.numbers - reads.labels.numbers.narrow(1, 0, numbers)).abs().nanmean(0);
+  for (std::int64_t number = 0; number < numbers; ++number) {
+    figures.mean_error[std::string(kNumberNames.at(static_cast<std::size_t>(number)))] = error[number].item<double>();
+  }
+}
+
+void measure_landmarks(const Reads& reads, ClassifierFigures& figures) {
+  if (reads.landmarks.numel() == 0) return;
+  // A side is two half images.
+  const torch::Tensor error = (reads.landmarks - reads.labels.landmarks).norm(2, {2}).mean(0) / 2.0;
+  const torch::Tensor right = reads.seen.gt(0.5).eq(reads.truly_seen.gt(0.5)).to(torch::kFloat32).mean(0);
+  for (std::int64_t i = 0; i < error.size(0); ++i) {
+    const std::string name(portrait::kLandmarkNames.at(static_cast<std::size_t>(i)));
+    figures.landmark_error[name] = error[i].item<double>();
+    figures.landmark_seen[name] = right[i].item<double>();
   }
 }
 
@@ -90,8 +118,8 @@ ClassifierFigures measure_classifier(PortraitClassifier& classifier, const Measu
   for (std::int64_t i = 0; i < options.people * options.views; ++i) {
     const auto person = static_cast<std::uint64_t>(i / options.views),
                view = static_cast<std::uint64_t>(i % options.views);
-    portraits.push_back(
-        portrait::draw_portrait(portrait::image_seeds(portrait::PortraitSet::kValidation, person, view)));
+    portraits.push_back(portrait::draw_portrait(portrait::image_seeds(portrait::PortraitSet::kValidation, person, view),
+                                                classifier.design().detail));
   }
   const Reads reads = read_all(classifier, portraits, options);
   ClassifierFigures figures;
@@ -99,6 +127,7 @@ ClassifierFigures measure_classifier(PortraitClassifier& classifier, const Measu
   figures.views = options.views;
   figures.references = options.references;
   measure_attributes(reads, figures);
+  measure_landmarks(reads, figures);
   figures.by_pair = measure_pairs(reads.embeddings, reads.labels.people);
   figures.by_references = measure_references(reads.embeddings, options);
   return figures;

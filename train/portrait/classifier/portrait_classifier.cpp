@@ -12,6 +12,12 @@ namespace {
 
 constexpr std::int64_t kBatch = 128;
 
+// To squares of `side` px; bicubic, antialiased where they shrink.
+torch::Tensor fitted(const torch::Tensor& images, std::int64_t side) {
+  if (images.size(2) == side && images.size(3) == side) return images;
+  return at::_upsample_bicubic2d_aa(images, {side, side}, /*align_corners=*/false).clamp(-1.0, 1.0);
+}
+
 torch::Tensor head_columns(const torch::Tensor& rows, Head head) {
   return rows.narrow(1, first_column(head), static_cast<std::int64_t>(head_info(head).classes.size()));
 }
@@ -42,15 +48,18 @@ PortraitClassifier PortraitClassifier::load(const std::filesystem::path& folder,
 Reading PortraitClassifier::read(const torch::Tensor& images) {
   const c10::AutoGradMode no_gradients(false);
   const torch::Device device = network_->parameters().front().device();
-  std::vector<torch::Tensor> probabilities, numbers, features, embeddings;
+  std::vector<torch::Tensor> probabilities, numbers, features, embeddings, landmarks, seen;
   for (const torch::Tensor& some : images.split(kBatch)) {
-    const ClassifierOutput output = network_(some.to(device, torch::kFloat32));
+    const ClassifierOutput output = network_(fitted(some.to(device, torch::kFloat32), design().size));
     probabilities.push_back(distributions(output.logits).cpu());
     numbers.push_back(output.numbers.cpu());
     features.push_back(output.features.cpu());
     embeddings.push_back(output.embedding.cpu());
+    landmarks.push_back(output.landmarks.cpu());
+    seen.push_back(torch::sigmoid(output.landmark_logits).cpu());
   }
-  return {torch::cat(probabilities), torch::cat(numbers), torch::cat(features), torch::cat(embeddings)};
+  return {torch::cat(probabilities), torch::cat(numbers),   torch::cat(features),
+          torch::cat(embeddings),    torch::cat(landmarks), torch::cat(seen)};
 }
 
 }  // namespace sdtune::train::classifier

@@ -14,9 +14,11 @@ namespace sdtune::train::classifier {
 // What the classifier says of B images; float32 on the CPU.
 struct Reading {
   torch::Tensor probabilities;  // [B, column_count()], a distribution for each head
-  torch::Tensor numbers;        // [B, kNumberNames.size()]
+  torch::Tensor numbers;        // [B, number_count(detail)]
   torch::Tensor features;       // [B, kFeatures], what all is read from: the space of the Frechet distance
   torch::Tensor embedding;      // [B, kEmbeddingSize]
+  torch::Tensor landmarks;      // [B, landmark_count(detail), 2]: x to the right, y down, an image spans [-1, 1]
+  torch::Tensor landmark_seen;  // [B, landmark_count(detail)], probability that it can be seen
 
   torch::Tensor classes(Head head) const;  // [B] int64, the most probable
 };
@@ -28,8 +30,11 @@ class PortraitClassifier {
   // classifier.safetensors and classifier.json of `folder`. Throws WeightError: see classifier_file.h.
   static PortraitClassifier load(const std::filesystem::path& folder, torch::Device device);
 
-  // images [B, 3, 64, 64] in [-1, 1], any device and float type.
+  // images [B, 3, H, W] in [-1, 1], any device and float type; of another size than the classifier's they are resized
+  // (bicubic, antialiased).
   Reading read(const torch::Tensor& images);
+
+  const ClassifierDesign& design() const { return network_->design(); }
 
   const ClassifierFigures& figures() const { return figures_; }
 

@@ -6,10 +6,11 @@ namespace sdtune::train::portrait {
 namespace {
 
 constexpr float kEdge = 0.012f;  // half of a pixel of 128
+constexpr Vec2 kBirthmarkPlaces[] = {{-0.42f, -0.18f}, {0.42f, -0.18f}, {0.22f, 0.52f}, {-0.12f, -0.72f}};
+constexpr Vec2 kMolePlaces[] = {{-0.22f, -0.34f}, {0.30f, -0.30f}, {0.40f, -0.14f}, {-0.16f, 0.44f}};
 
 void paint_birthmark(const Identity& who, Vec3 q, CoatedPoint& surface) {
-  static constexpr Vec2 kPlaces[] = {{-0.42f, -0.18f}, {0.42f, -0.18f}, {0.22f, 0.52f}, {-0.12f, -0.72f}};
-  const Vec2 at = kPlaces[who.birthmark - 1];
+  const Vec2 at = kBirthmarkPlaces[who.birthmark - 1];
   const float ragged = value_noise(q.x * 11.0f, q.y * 11.0f, 3) - 0.5f;
   const float r = length((q.x - at.x) / 0.175f, (q.y - at.y) / 0.130f) + 0.45f * ragged;
   const Vec3 wine = mix(plain_skin(who), Vec3{0.27f, 0.018f, 0.050f}, 0.78f);
@@ -18,8 +19,7 @@ void paint_birthmark(const Identity& who, Vec3 q, CoatedPoint& surface) {
 }
 
 void paint_mole(const Identity& who, Vec3 q, CoatedPoint& surface) {
-  static constexpr Vec2 kPlaces[] = {{-0.22f, -0.34f}, {0.30f, -0.30f}, {0.40f, -0.14f}, {-0.16f, 0.44f}};
-  const Vec2 at = kPlaces[who.mole - 1];
+  const Vec2 at = kMolePlaces[who.mole - 1];
   const float r = length(q.x - at.x, q.y - at.y);
   surface.albedo = mix(surface.albedo, Vec3{0.030f, 0.016f, 0.012f}, below(r, 0.046f, kEdge));
   surface.normal.x += 0.7f * (q.x - at.x) / 0.05f * below(r, 0.05f, kEdge);
@@ -59,7 +59,29 @@ void paint_freckles(const Identity& who, Vec3 q, CoatedPoint& surface) {
                        dark * smoothstep(0.05f, 0.5f, zone) * (0.45f + 0.55f * who.freckles));
 }
 
+// The middle and three points around it.
+std::array<Vec2, 4> points_about(Vec2 at, float x, float y) {
+  return {at, Vec2{at.x - x, at.y}, Vec2{at.x + x, at.y}, Vec2{at.x, at.y + y}};
+}
+
 }  // namespace
+
+std::array<Vec2, 4> birthmark_points(const Identity& who) {
+  return points_about(kBirthmarkPlaces[who.birthmark - 1], 0.09f, 0.07f);
+}
+
+std::array<Vec2, 4> mole_points(const Identity& who) {
+  return points_about(kMolePlaces[who.mole - 1], 0.025f, 0.025f);
+}
+
+std::array<Vec2, 4> scar_points() {
+  std::array<Vec2, 4> points;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const float along = -0.30f + 0.20f * static_cast<float>(i);
+    points[i] = {-0.36f + 0.25f * along, 0.10f + along};
+  }
+  return points;
+}
 
 void paint_marks(const Identity& who, Vec3 q, CoatedPoint& surface) {
   if (who.freckles > 0) paint_freckles(who, q, surface);

@@ -105,11 +105,19 @@ Float4 OutfitShape::lens(Vec3x4 q) const {
   return smooth_max(oval, magnitude(bulge) - 0.012f, 0.01f);
 }
 
+Vec3 OutfitShape::lobe() const {
+  return {0.685f * face_.width + 0.035f, -0.185f * face_.ear - 0.03f, 0.02f};
+}
+
+Vec3 OutfitShape::earring_middle() const {
+  const Vec3 at = lobe();
+  return {at.x + 0.010f, at.y - 0.145f, at.z};
+}
+
 // A small stud over a drop, on both lobes.
 Float4 OutfitShape::earring(Vec3x4 q) const {
   if (earrings_ == 0) return kNowhere;
-  const Vec3 lobe{0.685f * face_.width + 0.035f, -0.185f * face_.ear - 0.03f, 0.02f};
-  const Vec3x4 at = mirrored(q) - lobe;
+  const Vec3x4 at = mirrored(q) - lobe();
   return least(length(at) - 0.050f, ellipsoid(at - Vec3{0.010f, -0.145f, 0}, {0.072f, 0.098f, 0.072f}));
 }
 

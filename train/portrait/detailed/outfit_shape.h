@@ -25,8 +25,10 @@ class OutfitShape {
   // Inside a lens's outline, negative; x and y in head coordinates.
   float lens_outline(float x, float y) const;
   float glasses_z() const { return glasses_z_; }
+  Vec3 earring_middle() const;  // of the right one's drop, in head coordinates
 
  private:
+  Vec3 lobe() const;  // the right ear's
   Float4 torso(Vec3x4 p) const;
 
   Hat hat_;

@@ -13,16 +13,16 @@ constexpr std::size_t kOtherImages = 64;
 // Neither people of `eval` nor people whom the classifier was measured on.
 constexpr std::uint64_t kFirstOther = 400'000;
 
-// [kOtherImages, 3, 64, 64]: another person each, in what the prompts ask for.
-torch::Tensor render_others() {
+// [kOtherImages, 3, S, S]: another person each, in what the prompts ask for.
+torch::Tensor render_others(const classifier::ClassifierDesign& design) {
   std::vector<portrait::Portrait> portraits;
   const std::vector<EvalPrompt> prompts = readable_identity_prompts();
   for (std::size_t i = 0; i < kOtherImages; ++i) {
     const portrait::ImageSeeds seeds = portrait::image_seeds(portrait::PortraitSet::kValidation, kFirstOther + i, 0);
     const EvalPrompt& prompt = prompts[i % prompts.size()];
-    portraits.push_back({seeds, portrait::draw_identity(seeds.person), prompt.context(seeds.image), {}});
+    portraits.push_back({seeds, portrait::draw_identity(seeds.person), prompt.context(seeds.image, design.detail), {}});
   }
-  return classifier::portrait_images(portraits, classifier::kClassifierSize, 1);
+  return classifier::portrait_images(portraits, design.size, 1);
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ torch::Tensor ClassifierReader::embed(const std::vector<torch::Tensor>& photos) 
 }
 
 torch::Tensor ClassifierReader::others(const std::string&) {
-  if (!others_.defined()) others_ = classifier_.read(render_others()).embedding;
+  if (!others_.defined()) others_ = classifier_.read(render_others(classifier_.design())).embedding;
   return others_;
 }
 

@@ -34,7 +34,9 @@ class ClassifierReaderSource : public PortraitReaderSource {
     return {folder_of(options) / "judge.json", folder_of(options) / "judge.safetensors"};
   }
 
-  std::int64_t side() const override { return classifier::kClassifierSize; }
+  std::int64_t side(const IdentityOptions& options) const override {
+    return classifier::stored_design(folder_of(options)).size;
+  }
 
  private:
   static fs::path folder_of(const IdentityOptions& options) {

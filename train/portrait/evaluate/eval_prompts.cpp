@@ -60,8 +60,8 @@ bool EvalPrompt::asks(Head head) const {
   return std::any_of(asked.begin(), asked.end(), [&](const Asked& one) { return one.head == head; });
 }
 
-Context EvalPrompt::context(std::uint64_t image_seed) const {
-  Context now = portrait::draw_context(image_seed);
+Context EvalPrompt::context(std::uint64_t image_seed, portrait::Detail detail) const {
+  Context now = portrait::draw_context(image_seed, detail);
   now.hat = Hat::kNone;
   now.glasses = Glasses::kNone;
   now.expression = Expression::kNeutral;

@@ -24,7 +24,7 @@ struct EvalPrompt {
   bool asks(classifier::Head head) const;
   // A moment of this image seed that shows what is asked. What captions would name is left out where it is not asked
   // (hat, glasses, expression); place, clothes, pose and light are the seed's.
-  portrait::Context context(std::uint64_t image_seed) const;
+  portrait::Context context(std::uint64_t image_seed, portrait::Detail detail = portrait::Detail::k64) const;
 };
 
 // Fourteen prompts in the words of the portrait base's captions: plain, six places, three styles, two hats, sunglasses

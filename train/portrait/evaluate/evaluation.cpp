@@ -97,10 +97,11 @@ class Evaluator {
     return tools_.render(portraits);
   }
 
-  static portrait::Portrait portrait_of(portrait::PortraitSet set, std::uint64_t person, std::uint64_t view,
-                                        std::size_t prompt) {
+  portrait::Portrait portrait_of(portrait::PortraitSet set, std::uint64_t person, std::uint64_t view,
+                                 std::size_t prompt) const {
     const portrait::ImageSeeds seeds = portrait::image_seeds(set, person, view);
-    return {seeds, portrait::draw_identity(seeds.person), eval_prompts()[prompt].context(seeds.image), {}};
+    return {
+        seeds, portrait::draw_identity(seeds.person), eval_prompts()[prompt].context(seeds.image, plan_.detail), {}};
   }
 
   std::vector<std::size_t> plain_prompts() const {

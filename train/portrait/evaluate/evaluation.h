@@ -16,21 +16,22 @@
 namespace sdtune::train::evaluate {
 
 struct EvaluationPlan {
-  std::int64_t images_per_prompt = 4;        // of the subject, from tuned model and base
-  std::int64_t renders_per_prompt = 8;       // of the subject, and of other people
-  std::int64_t class_images = 128;           // of the plain class prompt
-  std::int64_t class_images_per_prompt = 2;  // of every class prompt
-  std::uint64_t seed = 0;                    // of the first image
-  double accepted_from = 0;                  // likeness that 1 % of impostors reach (classifier.json, by_references)
+  std::int64_t images_per_prompt = 4;               // of the subject, from tuned model and base
+  std::int64_t renders_per_prompt = 8;              // of the subject, and of other people
+  std::int64_t class_images = 128;                  // of the plain class prompt
+  std::int64_t class_images_per_prompt = 2;         // of every class prompt
+  std::uint64_t seed = 0;                           // of the first image
+  portrait::Detail detail = portrait::Detail::k64;  // of the renders: the classifier's
+  double accepted_from = 0;  // likeness that 1 % of impostors reach (classifier.json, by_references)
   std::string subject_words = "sks person";
   std::string class_words = "a person";
 };
 
 // What generates, what reads, and what is told the progress.
 struct EvaluationTools {
-  GenerateImages tuned;  // 64 x 64 px
+  GenerateImages tuned;  // squares
   GenerateImages base;
-  std::function<torch::Tensor(const std::vector<portrait::Portrait>& portraits)> render;  // [N, 3, 64, 64] in [-1, 1]
+  std::function<torch::Tensor(const std::vector<portrait::Portrait>& portraits)> render;  // [N, 3, S, S] in [-1, 1]
   std::function<classifier::Reading(const torch::Tensor& images)> read;
   std::function<void(const std::string& what)> on_phase;  // may be empty
 };
@@ -47,8 +48,8 @@ struct Evaluation {
   double accepted_of_renders = 0;  // accepted: tuned / renders
   double diversity_kept = 0;       // class_diversity: tuned / base
   double class_fidelity_kept = 0;  // class_prompt_fidelity: tuned / base
-  torch::Tensor references;        // [R, 3, 64, 64] in [-1, 1]
-  torch::Tensor base_images;       // [prompts, 3, 64, 64], the first of each prompt
+  torch::Tensor references;        // [R, 3, S, S] in [-1, 1]
+  torch::Tensor base_images;       // [prompts, 3, S, S], the first of each prompt
   torch::Tensor tuned_images;      // the same prompts and seeds
 
   const Scores& row(const std::string& name) const;

@@ -30,22 +30,24 @@ Subject make_subject(classifier::PortraitClassifier& classifier, std::uint64_t n
   return subject;
 }
 
-torch::Tensor rendered_references(std::uint64_t number, std::int64_t count) {
+torch::Tensor rendered_references(const classifier::ClassifierDesign& design, std::uint64_t number,
+                                  std::int64_t count) {
   std::vector<portrait::Portrait> portraits;
   for (std::int64_t view = 0; view < count; ++view) {
     portraits.push_back(portrait::draw_photo(
-        portrait::image_seeds(portrait::PortraitSet::kReserved, number, static_cast<std::uint64_t>(view))));
+        portrait::image_seeds(portrait::PortraitSet::kReserved, number, static_cast<std::uint64_t>(view)),
+        design.detail));
   }
-  return classifier::portrait_images(portraits, classifier::kClassifierSize, 1);
+  return classifier::portrait_images(portraits, design.size, 1);
 }
 
-torch::Tensor photo_references(const fs::path& folder) {
+torch::Tensor photo_references(const fs::path& folder, std::int64_t side) {
   const PhotoFolder found = scan_photos(folder, "", /*use_captions=*/false);
   if (!found.bad.empty()) throw DataError(found.bad);
   std::vector<torch::Tensor> images;
   for (const Photo& photo : found.photos) {
     const Image image = model::read_image(photo.path);
-    const model::CropPlan plan = model::center_crop(image.width, image.height, classifier::kClassifierSize);
+    const model::CropPlan plan = model::center_crop(image.width, image.height, side);
     images.push_back(model::image_to_tensor(model::cropped(image, plan, model::Filter::kBicubic)));
   }
   return torch::stack(images);

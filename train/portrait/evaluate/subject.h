@@ -12,9 +12,9 @@
 namespace sdtune::train::evaluate {
 
 struct Subject {
-  std::uint64_t number = 0;      // in the reserved set
-  portrait::Identity who;        // the truth
-  torch::Tensor references;      // [R, 3, 64, 64] in [-1, 1]: the photos that the model was tuned on
+  std::uint64_t number = 0;  // in the reserved set
+  portrait::Identity who;    // the truth
+  torch::Tensor references;  // [R, 3, S, S] in [-1, 1], S the classifier's size: the photos that the model was tuned on
   classifier::Reading reading;   // of the references
   torch::Tensor mean_embedding;  // [kEmbeddingSize] of length 1
 };
@@ -22,12 +22,13 @@ struct Subject {
 // Reserved person `number`, known by these images.
 Subject make_subject(classifier::PortraitClassifier& classifier, std::uint64_t number, const torch::Tensor& references);
 
-// The first `count` views of a reserved person, as `sdtune render --subject` renders them, at the classifier's size.
-torch::Tensor rendered_references(std::uint64_t number, std::int64_t count);
+// The first `count` views of a reserved person, as `sdtune render --subject` renders them, in the classifier's size and
+// detail.
+torch::Tensor rendered_references(const classifier::ClassifierDesign& design, std::uint64_t number, std::int64_t count);
 
-// A folder of photos of any size, each cropped to its middle square. Throws DataError where one cannot be read or none
-// is there.
-torch::Tensor photo_references(const std::filesystem::path& folder);
+// A folder of photos of any size, each cropped to its middle square of `side` px. Throws DataError where one cannot be
+// read or none is there.
+torch::Tensor photo_references(const std::filesystem::path& folder, std::int64_t side);
 
 // Which reserved person labels.jsonl in the folder (of `sdtune render`) says the photos show; nothing without that
 // file. Throws DataError where it names several people, or one who is not reserved.

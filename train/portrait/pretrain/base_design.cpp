@@ -10,15 +10,13 @@ namespace {
 
 constexpr std::int64_t kHeads = 4;
 constexpr std::int64_t kMaxTokens = 77;
-// Four channels and more a group: with one channel a group the norm would take a colour's mean away.
-constexpr std::int64_t kVaeGroups = 8;
 constexpr std::int64_t kUnetGroups = 16;
 
 model::VaeConfig vae_config(const BaseDesign& design) {
   model::VaeConfig config;
   config.block_out_channels = design.vae_channels;
   config.latent_channels = design.latent_channels;
-  config.norm_num_groups = kVaeGroups;
+  config.norm_num_groups = design.vae_groups;
   config.sample_size = design.image_size;
   config.scaling_factor = 1.0;
   config.force_upcast = false;
@@ -59,12 +57,31 @@ model::ClipTextConfig text_config(const BaseDesign& design, const ClipTokenizer&
   return config;
 }
 
+// Three halvings to as many places as portrait-64 has, each with twice its channels; the first levels are thin, since
+// they see most places. Four channels and more a group of the norms: with one the norm would take a colour's mean away.
+BaseDesign portrait_128() {
+  BaseDesign design;
+  design.image_size = 128;
+  design.detail = portrait::Detail::k128;
+  design.unet_channels = {80, 144, 208};
+  design.vae_channels = {16, 32, 64, 128};
+  design.vae_groups = 4;
+  design.latent_channels = 12;
+  design.vae_head_weight = 3.0;
+  design.perceptual_weight = 0.3;
+  design.adversarial_share = 0.3;
+  return design;
+}
+
 }  // namespace
 
 BaseDesign BaseDesign::named(const std::string& name) {
   BaseDesign design;
   if (name == "portrait") return design;
-  if (name != "nano") throw ConfigError("design", "unknown design (got " + name + "; allowed: portrait, nano)");
+  if (name == "portrait-128") return portrait_128();
+  if (name != "nano") {
+    throw ConfigError("design", "unknown design (got " + name + "; allowed: portrait, portrait-128, nano)");
+  }
   design.vocabulary = 600;
   design.text_hidden = 32;
   design.text_layers = 1;

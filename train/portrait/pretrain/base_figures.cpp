@@ -20,14 +20,14 @@ torch::Tensor reconstructed(model::ModelBundle& bundle, const torch::Tensor& ima
 
 // Mean over the images of -10 log10 of an image's squared error, where white minus black is 1.
 Json autoencoder_figures(model::ModelBundle& bundle, const FigureOptions& options) {
-  const std::vector<portrait::Portrait> people = prompted_people(options.renders);
+  const std::int64_t side = bundle.resolution();
+  const std::vector<portrait::Portrait> people = prompted_people(options.renders, portrait::detail_of(side));
   double sum = 0;
   for (std::size_t first = 0; first < people.size(); first += kBatch) {
     const std::size_t last = std::min(people.size(), first + kBatch);
     const std::vector<portrait::Portrait> some(people.begin() + static_cast<std::ptrdiff_t>(first),
                                                people.begin() + static_cast<std::ptrdiff_t>(last));
-    const torch::Tensor renders =
-        classifier::portrait_images(some, classifier::kClassifierSize, options.measurement.threads);
+    const torch::Tensor renders = classifier::portrait_images(some, side, options.measurement.threads);
     const torch::Tensor error = (reconstructed(bundle, renders).clamp(-1.0, 1.0) - renders) / 2.0;
     sum += (error.square().mean({1, 2, 3}).log10() * -10.0).sum().item<double>();
   }
@@ -44,7 +44,7 @@ Json classifier_figures(model::ModelBundle& bundle, classifier::PortraitClassifi
 
 Json prompt_figures(model::ModelBundle& bundle, classifier::PortraitClassifier& classifier,
                     const FigureOptions& options) {
-  const std::vector<portrait::Portrait> prompted = prompted_people(options.prompts);
+  const std::vector<portrait::Portrait> prompted = prompted_people(options.prompts, classifier.design().detail);
   const PromptAccuracy accuracy =
       prompt_accuracy(prompted, classifier.read(generate_prompted(bundle, prompted, options.generation)));
   Json classes = Json::object();

@@ -1,27 +1,32 @@
 #include "train/portrait/pretrain/classifier_stage.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
 #include "train/portrait/classifier/classifier_loss.h"
+#include "train/portrait/classifier/landmark_erasure.h"
 
 namespace sdtune::train::pretrain {
 namespace {
 
 // Apart from the random draws of other stages with the same seed.
 constexpr std::uint64_t kClassifierSeed = std::uint64_t{0x6a75646765} << 16;  // "classifier"
+constexpr double kErasedShare = 0.15;
 
 }  // namespace
 
-ClassifierStage::ClassifierStage(ImagePool& pool, classifier::ClassifierNetwork network, std::uint64_t seed,
-                                 classifier::Reconstruct reconstruct)
-    : pool_(pool),
+ClassifierStage::ClassifierStage(std::string name, ImagePool& pool, classifier::ClassifierNetwork network,
+                                 std::uint64_t seed, classifier::Reconstruct reconstruct, std::int64_t images)
+    : name_(std::move(name)),
+      pool_(pool),
       network_(std::move(network)),
       seed_(seed ^ kClassifierSeed),
       reconstruct_(std::move(reconstruct)),
-      people_(seed_, pool.count() / pool.views(), ImagePool::kShard / pool.views()) {
-  if (pool.size() != classifier::kClassifierSize)
-    throw std::invalid_argument("the portrait classifier reads images of 64 px");
+      people_(seed_, (images > 0 ? std::min(images, pool.count()) : pool.count()) / pool.views(),
+              ImagePool::kShard / pool.views()) {
+  if (pool.size() != network_->design().size)
+    throw std::invalid_argument("the pool's images are not of the portrait classifier's size");
   if (pool.count() < pool.views())
     throw std::invalid_argument("the portrait classifier needs all views of at least one person");
 }
@@ -45,8 +50,12 @@ torch::Tensor ClassifierStage::loss(std::uint64_t step) {
   std::vector<portrait::Portrait> portraits;
   for (const std::int64_t index : indices) portraits.push_back(pool_.portrait(index));
   const torch::Device device = network_->parameters().front().device();
-  const torch::Tensor images = classifier::augment(pool_.images(indices).to(device), seed_, step, reconstruct_);
-  return classifier::classifier_loss(network_(images), classifier::labels_of(portraits).to(device));
+  classifier::ErasedImages shown{pool_.images(indices), classifier::labels_of(portraits)};
+  if (shown.labels.landmarks.numel() > 0) {
+    shown = classifier::erase_landmarks(shown.images, shown.labels, kErasedShare, seed_, step);
+  }
+  const torch::Tensor images = classifier::augment(shown.images.to(device), seed_, step, reconstruct_);
+  return classifier::classifier_loss(network_(images), shown.labels.to(device));
 }
 
 }  // namespace sdtune::train::pretrain

@@ -15,11 +15,12 @@ class ClassifierStage : public Stage {
   static constexpr std::int64_t kPeople = 32;
 
   // The pool's images must be of the classifier's size (std::invalid_argument); it must outlive this. `reconstruct` may
-  // be empty; it is called without gradients on images on the network's device.
-  ClassifierStage(ImagePool& pool, classifier::ClassifierNetwork network, std::uint64_t seed,
-                  classifier::Reconstruct reconstruct);
+  // be empty; it is called without gradients on images on the network's device. `images`: the first so many of the pool
+  // are trained on; 0: all.
+  ClassifierStage(std::string name, ImagePool& pool, classifier::ClassifierNetwork network, std::uint64_t seed,
+                  classifier::Reconstruct reconstruct, std::int64_t images = 0);
 
-  std::string name() const override { return "judge"; }
+  std::string name() const override { return name_; }
   std::vector<NamedParameter> parameters() const override;
   std::int64_t batch_size() const override { return kPeople * pool_.views(); }
   torch::Tensor loss(std::uint64_t step) override;
@@ -27,6 +28,7 @@ class ClassifierStage : public Stage {
  private:
   std::vector<std::int64_t> images_of(std::uint64_t step);
 
+  std::string name_;
   ImagePool& pool_;
   classifier::ClassifierNetwork network_;
   std::uint64_t seed_;

@@ -22,10 +22,10 @@ constexpr std::int64_t kChannels = 3;
 constexpr std::int64_t kChunk = 128;  // images between two reads of stop_
 
 // What the renderer renders today, as a hash of a few small images.
-std::string renderer_hash() {
+std::string renderer_hash(portrait::Detail detail) {
   Sha256 hash;
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
-    const portrait::Portrait one = portrait::draw_portrait({seed, seed});
+    const portrait::Portrait one = portrait::draw_portrait({seed, seed}, detail);
     const std::vector<std::uint8_t> rgb = portrait::render_batch({one}, 32, 1);
     hash.update(std::as_bytes(std::span(rgb)));
   }
@@ -58,8 +58,10 @@ fs::path ImagePool::shard_path(std::int64_t shard) const {
 
 void ImagePool::check_folder() {
   const fs::path path = options_.folder / "pool.json";
-  const Json expected = {
-      {"renderer", renderer_hash()}, {"size", options_.size}, {"views", options_.views}, {"first", options_.first}};
+  const Json expected = {{"renderer", renderer_hash(options_.detail)},
+                         {"size", options_.size},
+                         {"views", options_.views},
+                         {"first", options_.first}};
   files_.create_directories(options_.folder);
   if (!fs::exists(path)) {
     write_file_atomically(files_, path, expected.dump(2) + "\n");
@@ -77,7 +79,7 @@ void ImagePool::check_folder() {
 
 portrait::Portrait ImagePool::portrait(std::int64_t index) const {
   const auto image = static_cast<std::uint64_t>(options_.first + index);
-  return portrait::draw_portrait({image / static_cast<std::uint64_t>(options_.views), image});
+  return portrait::draw_portrait({image / static_cast<std::uint64_t>(options_.views), image}, options_.detail);
 }
 
 void ImagePool::render_shards() {

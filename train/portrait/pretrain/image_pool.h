@@ -22,6 +22,7 @@ namespace sdtune::train::pretrain {
 struct PoolOptions {
   std::filesystem::path folder;
   std::int64_t size = 64;  // px
+  portrait::Detail detail = portrait::Detail::k64;
   std::int64_t first = 0;  // number of the first image, a multiple of `views`
   std::int64_t count = 0;  // images
   std::int64_t views = 4;  // images a person
@@ -42,6 +43,7 @@ class ImagePool {
   std::int64_t count() const { return options_.count; }
   std::int64_t views() const { return options_.views; }
   std::int64_t size() const { return options_.size; }
+  portrait::Detail detail() const { return options_.detail; }
 
   // Who and what image `index` of the pool shows, with its caption.
   portrait::Portrait portrait(std::int64_t index) const;

@@ -46,6 +46,7 @@ PoolOptions pool_options(const PretrainOptions& options, const BaseDesign& desig
   PoolOptions pool;
   pool.folder = fs::path(options.output) / "pictures";
   pool.size = design.image_size;
+  pool.detail = design.detail;
   pool.first = options.first_image;
   pool.count = options.num_images;
   if (pool.first % pool.views != 0) {
@@ -78,7 +79,12 @@ class Pretraining {
 
   PretrainResult run() {
     if (options_.stage == "figures") return measure();
-    if (options_.stage == "vae" || !takes_over_earlier_stages()) {
+    const bool needs_vae = options_.stage == "vae" || !takes_over_earlier_stages();
+    if (options_.stage == "features" || (needs_vae && design_.perceptual_weight > 0)) {
+      const StageEnd features = train_features();
+      if (features != StageEnd::kFinished || options_.stage == "features") return {features, {}};
+    }
+    if (needs_vae) {
       const StageEnd vae = train_vae();
       if (vae != StageEnd::kFinished || options_.stage == "vae") return {vae, {}};
     }
@@ -122,10 +128,36 @@ class Pretraining {
     return plan;
   }
 
+  // The classifier of renders alone: the autoencoder is to keep what it sees, and is not there yet.
+  StageEnd train_features() {
+    features_ = starting_classifier(options_, design_);
+    features_->to(device_);
+    ClassifierStage stage("features", pool_, features_, static_cast<std::uint64_t>(options_.seed), nullptr,
+                          options_.features_images);
+    StagePlan features = plan("features", options_.features);
+    features.identity.settings["features_images"] = std::to_string(options_.features_images);
+    StageLoop loop(stage, features, observer_.on_progress);
+    const StageEnd end = loop.run(limits_);
+    loop.settle();
+    for (torch::Tensor weight : features_->parameters()) weight.set_requires_grad(false);
+    return end;
+  }
+
   StageEnd train_vae() {
-    VaeStage stage(bundle_.vae, pool_,
-                   {.seed = static_cast<std::uint64_t>(options_.seed), .batch_size = options_.vae.batch_size});
-    StageLoop loop(stage, plan("vae", options_.vae), observer_.on_progress);
+    VaeStageOptions stage_options;
+    stage_options.seed = static_cast<std::uint64_t>(options_.seed);
+    stage_options.batch_size = options_.vae.batch_size;
+    stage_options.head_weight = design_.vae_head_weight;
+    stage_options.perceptual_weight = design_.perceptual_weight;
+    stage_options.adversarial_share = design_.adversarial_share;
+    stage_options.adversarial_start = options_.vae_adversarial_start.value_or(options_.vae.steps / 2);
+    VaeStage stage(bundle_.vae, pool_, stage_options,
+                   [this](const torch::Tensor& images) { return features_->maps(images.to(torch::kFloat32)); });
+    StagePlan vae = plan("vae", options_.vae);
+    if (design_.adversarial_share > 0) {
+      vae.identity.settings["vae_adversarial_start"] = std::to_string(stage_options.adversarial_start);
+    }
+    StageLoop loop(stage, vae, observer_.on_progress);
     const StageEnd end = loop.run(limits_);
     loop.settle();
     return end;
@@ -139,9 +171,11 @@ class Pretraining {
 
   StageEnd train_classifier() {
     const fs::path folder = fs::path(options_.output) / "judge";
-    classifier::ClassifierNetwork network = starting_classifier(options_);
+    // One of renders alone, where there is one, is what it starts from.
+    classifier::ClassifierNetwork network = starting_classifier(options_, design_);
+    if (features_) copy_weights(*features_, *network);
     network->to(device_);
-    ClassifierStage stage(pool_, network, static_cast<std::uint64_t>(options_.seed),
+    ClassifierStage stage("judge", pool_, network, static_cast<std::uint64_t>(options_.seed),
                           [this](const torch::Tensor& images) { return reconstruct(images); });
     StageLoop loop(stage, plan("judge", options_.classifier), observer_.on_progress);
     const bool had_finished = loop.step() == options_.classifier.steps && fs::exists(folder / "model" / "judge.json");
@@ -191,11 +225,15 @@ class Pretraining {
     std::optional<classifier::PortraitClassifier> classifier = find_classifier();
     std::optional<PromptCurve> curve;
     if (classifier) curve.emplace(bundle_, *classifier, base.folder, kCurveImages);
-    if (curve) loop.on_evaluation([&](std::int64_t step) { tell_accuracy(step, curve->evaluate(step)); });
     PretrainResult result;
+    result.model_path = fs::path(options_.output) / "model";
+    // A model to try, while this goes on for hours.
+    loop.on_evaluation([&](std::int64_t step) {
+      export_base(real_file_system(), bundle_, result.model_path);
+      if (curve) tell_accuracy(step, curve->evaluate(step));
+    });
     result.end = loop.run(limits_);
     loop.settle();
-    result.model_path = fs::path(options_.output) / "model";
     export_base(real_file_system(), bundle_, result.model_path);
     return result;
   }
@@ -246,6 +284,7 @@ class Pretraining {
   std::map<std::string, std::string> starting_hashes_;
   ImagePool pool_;
   model::ModelBundle bundle_;
+  classifier::ClassifierNetwork features_ = nullptr;  // of renders alone; null: not trained in this call
   StageLimits limits_;
 };
 

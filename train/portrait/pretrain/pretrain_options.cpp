@@ -10,9 +10,10 @@ void add_run(OptionGroup group, PretrainOptions& options) {
   group.add("output", &options.output, "Run folder: images, latents, checkpoints, and model/ at the end.")
       .placeholder("DIR");
   group.add("stage", &options.stage, "Stage to train; figures: measure the trained model, into figures.json.")
-      .choices({"all", "vae", "classifier", "text", "base", "figures"})
+      .choices({"all", "features", "vae", "classifier", "text", "base", "figures"})
       .old_choice("judge", "classifier");
-  group.add("design", &options.design, "Sizes of the networks; nano is for tests.").choices({"portrait", "nano"});
+  group.add("design", &options.design, "Sizes of the networks; nano is for tests.")
+      .choices({"portrait", "portrait-128", "nano"});
   group.add("minutes", &options.minutes, "Stop and save after this time; the same command resumes; unset: disabled.")
       .unit("min")
       .above(0)
@@ -25,6 +26,10 @@ void add_run(OptionGroup group, PretrainOptions& options) {
       .add("initial_classifier", &options.initial_classifier,
            "Portrait classifier to start from instead of random weights.")
       .aliases({"initial_judge"})
+      .placeholder("DIR");
+  group
+      .add("initial_text_encoder", &options.initial_text_encoder,
+           "Model whose tokenizer and text encoder to start from instead of new ones; initial_model has its own.")
       .placeholder("DIR");
   group.add("seed", &options.seed, "Seed of initial weights and random numbers.").range(0, 1e14);
   group.add("device", &options.device, "Device: auto, cpu, cuda or cuda:N.").placeholder("DEVICE");
@@ -42,6 +47,10 @@ void add_images(OptionGroup group, PretrainOptions& options) {
       .aliases({"first_picture"})
       .range(0, 1e10);
   group.add("num_images", &options.num_images, "Rendered images to train on.").aliases({"num_pictures"}).range(64, 1e8);
+  group
+      .add("features_images", &options.features_images,
+           "The first of them, which the stage features is trained on: it need not wait for the others.")
+      .range(64, 1e8);
   group.add("render_threads", &options.render_threads, "Threads for rendering; 0: one per core.").range(0, 1024);
 }
 
@@ -55,6 +64,11 @@ void add_rest(OptionGroup group, PretrainOptions& options) {
            "Weight of the base's loss on the head; elsewhere it is 1, and 1 disables the weighting.")
       .above(0)
       .at_most(1000);
+  group
+      .add("vae_adversarial_start", &options.vae_adversarial_start,
+           "Step from which on portrait-128's autoencoder has a discriminator; unset: half of its steps.")
+      .unit("steps")
+      .range(0, 1e9);
   group.add("checkpointing_steps", &options.checkpointing_steps, "Steps between checkpoints.")
       .unit("steps")
       .range(1, 1e9);
@@ -71,16 +85,16 @@ void add_rest(OptionGroup group, PretrainOptions& options) {
 }
 
 void add_stage(OptionGroup& group, const std::string& stage, const std::string& network, StageOptions& options) {
-  const bool is_classifier = stage == "classifier";
+  const bool has_people = stage == "classifier" || stage == "features";  // its batch is 32 people with all their views
+  const bool had_other_name = stage == "classifier";
   const auto add = [&](const std::string& name, FieldPointer value, const std::string& help) {
     OptionDetails added = group.add(stage + "_" + name, value, help + " of " + network + ".");
     added.above(0);
-    if (is_classifier) added.aliases({"judge_" + name});
+    if (had_other_name) added.aliases({"judge_" + name});
     return added;
   };
   add("steps", &options.steps, "Optimizer steps").unit("steps");
-  // The classifier's batch is 32 people with all their views.
-  if (!is_classifier) add("batch_size", &options.batch_size, "Batch size");
+  if (!has_people) add("batch_size", &options.batch_size, "Batch size");
   add("learning_rate", &options.learning_rate, "Highest learning rate");
 }
 
@@ -91,6 +105,8 @@ FieldList PretrainOptions::fields() {
   OptionGroup stages(list, "Stages");
   add_run({list, "Pretraining"}, *this);
   add_images({list, "Pretraining"}, *this);
+  add_stage(stages, "features", "the classifier of renders alone, whose features the autoencoder of portrait-128 keeps",
+            features);
   add_stage(stages, "vae", "the autoencoder", vae);
   add_stage(stages, "classifier", "the portrait classifier", classifier);
   add_stage(stages, "text", "the text encoder alone", text);

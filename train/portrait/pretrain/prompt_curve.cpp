@@ -46,11 +46,11 @@ torch::Tensor generate_prompted(model::ModelBundle& bundle, const std::vector<po
   return torch::cat(images) * 2.0 - 1.0;
 }
 
-std::vector<portrait::Portrait> prompted_people(std::int64_t count) {
+std::vector<portrait::Portrait> prompted_people(std::int64_t count, portrait::Detail detail) {
   std::vector<portrait::Portrait> people;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint64_t seed = portrait::kValidationSeeds + static_cast<std::uint64_t>(i);
-    portrait::Portrait one = portrait::draw_portrait({seed, seed});
+    portrait::Portrait one = portrait::draw_portrait({seed, seed}, detail);
     one.caption = portrait::full_caption(one.who, one.now, seed);
     people.push_back(std::move(one));
   }
@@ -86,7 +86,10 @@ PromptAccuracy prompt_accuracy(const std::vector<portrait::Portrait>& prompted, 
 
 PromptCurve::PromptCurve(model::ModelBundle& bundle, classifier::PortraitClassifier& classifier,
                          std::filesystem::path folder, std::int64_t images)
-    : bundle_(bundle), classifier_(classifier), folder_(std::move(folder)), prompted_(prompted_people(images)) {}
+    : bundle_(bundle),
+      classifier_(classifier),
+      folder_(std::move(folder)),
+      prompted_(prompted_people(images, classifier.design().detail)) {}
 
 PromptAccuracy PromptCurve::evaluate(std::int64_t step) {
   const PromptAccuracy accuracy =

@@ -34,7 +34,7 @@ struct PromptAccuracy {
 PromptAccuracy prompt_accuracy(const std::vector<portrait::Portrait>& prompted, const classifier::Reading& reading);
 
 // The first `count` unseen people, with captions that leave nothing out.
-std::vector<portrait::Portrait> prompted_people(std::int64_t count);
+std::vector<portrait::Portrait> prompted_people(std::int64_t count, portrait::Detail detail);
 
 struct PromptGeneration {
   std::int64_t steps = 20;

@@ -8,6 +8,7 @@
 
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/optim/clip_grad.h"
+#include "train/portrait/pretrain/stage_result.h"
 #include "train/precision/compute_weight.h"
 
 namespace sdtune::train::pretrain {
@@ -54,7 +55,11 @@ void StageLoop::build_optimizer() {
 
 void StageLoop::resume() {
   const FoundCheckpoint found = find_checkpoint("auto", plan_.folder / "checkpoints");
-  if (!found.path) return;
+  if (!found.path) {
+    if (load_stage_result(plan_.folder, stage_.name(), plan_.identity, plan_.total_steps, average_->values()))
+      step_ = plan_.total_steps;
+    return;
+  }
   const RunState state = read_run_state(*found.path);
   ResumeFingerprint saved = state.fingerprint;
   saved.settings.erase(stage_.name() + "_steps");  // the first runs kept it; a stage may be made longer
@@ -78,6 +83,7 @@ StageEnd StageLoop::run(const StageLimits& limits) {
     const bool is_last = step_ == plan_.total_steps;
     if (is_last || step_ % plan_.report_steps == 0) report();
     if (is_last || step_ % plan_.checkpoint_steps == 0) save();
+    if (is_last) write_stage_result(real_file_system(), plan_.folder, plan_.identity, step_, average_->values());
     if (plan_.evaluation_steps > 0 && (is_last || step_ % plan_.evaluation_steps == 0)) evaluate();
   }
   return StageEnd::kFinished;

@@ -55,8 +55,9 @@ double learning_rate_factor(const StagePlan& plan, std::int64_t step);
 class StageLoop {
  public:
   // Resumes from the newest checkpoint in the folder, if there is one, also where total_steps grew meanwhile: the rate
-  // is then that of the longer plan, which may be above the one that the shorter plan ended with. Throws
-  // CheckpointError for a damaged one and ConfigError where it is of another identity.
+  // is then that of the longer plan, which may be above the one that the shorter plan ended with. Without any
+  // checkpoint a finished stage's result is taken (stage_result.h). Throws CheckpointError for a damaged one and
+  // ConfigError where it is of another identity.
   StageLoop(Stage& stage, StagePlan plan, std::function<void(const StageProgress&)> report);
 
   // Called with averaged weights in place, after every evaluation_steps steps.

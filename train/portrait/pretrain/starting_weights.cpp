@@ -1,5 +1,7 @@
 #include "train/portrait/pretrain/starting_weights.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -29,11 +31,28 @@ void require_folder(const std::string& option, const std::string& path) {
   throw ConfigError(option, "is not a folder (got " + path + "; allowed: the folder of a model)");
 }
 
+// Another base's words, and the text encoder that knows them.
+model::ModelBundle base_with_words_of(const std::string& folder, const BaseDesign& design, std::uint64_t seed) {
+  model::ModelBundle words = model::load_bundle(folder, torch::kFloat32, torch::kCPU);
+  const std::int64_t width = words.is_xl() ? 0 : words.text_encoder->config().hidden_size;
+  if (width != design.text_hidden) {
+    throw ConfigError("initial_text_encoder", "has a text encoder of another size (" + folder +
+                                                  " has a hidden size of " + std::to_string(width) +
+                                                  "; allowed: a Stable Diffusion of " +
+                                                  std::to_string(design.text_hidden) + ")");
+  }
+  model::ModelBundle bundle = new_base(design, words.tokenizer, seed);
+  bundle.text_encoder = words.text_encoder;
+  return bundle;
+}
+
 }  // namespace
 
 model::ModelBundle starting_base(const PretrainOptions& options, const BaseDesign& design, const ImagePool& pool) {
+  const auto seed = static_cast<std::uint64_t>(options.seed);
   if (options.initial_model.empty()) {
-    return new_base(design, learn_words(pool, design), static_cast<std::uint64_t>(options.seed));
+    if (options.initial_text_encoder.empty()) return new_base(design, learn_words(pool, design), seed);
+    return base_with_words_of(options.initial_text_encoder, design, seed);
   }
   model::ModelBundle bundle = model::load_bundle(options.initial_model, torch::kFloat32, torch::kCPU);
   const std::int64_t side = bundle.resolution();
@@ -46,11 +65,24 @@ model::ModelBundle starting_base(const PretrainOptions& options, const BaseDesig
   return bundle;
 }
 
-classifier::ClassifierNetwork starting_classifier(const PretrainOptions& options) {
-  if (!options.initial_classifier.empty()) return classifier::load_classifier(options.initial_classifier).network;
-  classifier::ClassifierNetwork network;
+classifier::ClassifierNetwork starting_classifier(const PretrainOptions& options, const BaseDesign& design) {
+  if (!options.initial_classifier.empty()) {
+    classifier::ClassifierNetwork network = classifier::load_classifier(options.initial_classifier).network;
+    const std::int64_t side = network->design().size;
+    if (side == design.image_size) return network;
+    throw ConfigError("initial_classifier", "reads images of another size (" + options.initial_classifier + " reads " +
+                                                std::to_string(side) +
+                                                " px; allowed: " + std::to_string(design.image_size) + " px)");
+  }
+  classifier::ClassifierNetwork network(classifier::ClassifierDesign::of_size(design.image_size, "design"));
   draw_initial_weights(*network, static_cast<std::uint64_t>(options.seed), kClassifierWeights);
   return network;
+}
+
+void copy_weights(const torch::nn::Module& from, torch::nn::Module& to) {
+  const torch::NoGradGuard no_grad;
+  const auto values = from.named_parameters();
+  for (auto& item : to.named_parameters()) item.value().copy_(values[item.key()]);
 }
 
 std::map<std::string, std::string> starting_hashes(const PretrainOptions& options) {
@@ -58,6 +90,10 @@ std::map<std::string, std::string> starting_hashes(const PretrainOptions& option
   if (!options.initial_model.empty()) {
     require_folder("initial_model", options.initial_model);
     hashes["initial_model"] = hash_of_base(options.initial_model);
+  }
+  if (!options.initial_text_encoder.empty()) {
+    require_folder("initial_text_encoder", options.initial_text_encoder);
+    hashes["initial_text_encoder"] = hash_of_base(options.initial_text_encoder);
   }
   if (!options.initial_classifier.empty()) {
     require_folder("initial_classifier", options.initial_classifier);

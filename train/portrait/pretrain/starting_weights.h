@@ -15,8 +15,11 @@ namespace sdtune::train::pretrain {
 // schedule; float32 on the CPU. Throws ConfigError for a model of another image size, and what load_bundle throws.
 model::ModelBundle starting_base(const PretrainOptions& options, const BaseDesign& design, const ImagePool& pool);
 
-// The same for the classifier, with initial_classifier. Throws WeightError.
-classifier::ClassifierNetwork starting_classifier(const PretrainOptions& options);
+// The same for the classifier, with initial_classifier. Throws WeightError; ConfigError for one of another image size.
+classifier::ClassifierNetwork starting_classifier(const PretrainOptions& options, const BaseDesign& design);
+
+// The values of one module for another of the same parameters.
+void copy_weights(const torch::nn::Module& from, torch::nn::Module& to);
 
 // The models begun with, by content, for a checkpoint's identity: option -> hash. Empty without any. Throws ConfigError
 // for what is no folder.

@@ -19,6 +19,10 @@ inline constexpr std::uint64_t kReservedCount = 50;
 // everywhere.
 enum class Detail { k64, k128 };
 inline constexpr std::array<std::string_view, 2> kDetailNames = {"64", "128"};
+// What images of that size show, in px.
+constexpr Detail detail_of(std::int64_t size) {
+  return size >= 128 ? Detail::k128 : Detail::k64;
+}
 
 // What stays with a person. Numbers are in [-1, 1] unless said otherwise, drawn uniformly, so that the extremes that
 // can be seen at 64 pixels are common. Tone, hair, beard and shape are drawn independently of each other.

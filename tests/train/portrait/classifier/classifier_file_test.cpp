@@ -56,6 +56,30 @@ TEST_F(ClassifierFile, IsSmallEnoughToShip) {
   EXPECT_LE(std::filesystem::file_size(folder() / "judge.safetensors"), 6'000'000u);
 }
 
+TEST_F(ClassifierFile, Of128PixelsIsReadAsSuchWithItsLandmarks) {
+  const ClassifierNetwork fine(ClassifierDesign::of_size(128, "test"));
+  ClassifierFigures figures = some_figures();
+  figures.landmark_error = {{"left_eye", 0.0625}};
+  figures.landmark_seen = {{"left_eye", 0.5}};
+  save_classifier(real_file_system(), folder(), fine, figures);
+  EXPECT_EQ(stored_design(folder()).size, 128);
+  PortraitClassifier after = PortraitClassifier::load(folder(), torch::kCPU);
+  EXPECT_EQ(after.design().detail, portrait::Detail::k128);
+  EXPECT_EQ(after.figures().to_json(), figures.to_json());
+  const Reading reading = after.read(torch::rand({2, 3, 128, 128}) * 2 - 1);
+  EXPECT_EQ(reading.landmarks.sizes(), (torch::IntArrayRef{2, 5, 2}));
+  EXPECT_TRUE(reading.landmark_seen.gt(0).logical_and(reading.landmark_seen.lt(1)).all().item<bool>());
+  EXPECT_EQ(reading.numbers.size(1), 19);
+  Json changed = info();
+  changed["landmarks"][0] = "chin";
+  write(changed);
+  expect_refused("judge.json: landmarks");
+  changed = info();
+  changed["size"] = 96;
+  write(changed);
+  expect_refused("judge.json: size");
+}
+
 TEST_F(ClassifierFile, IsRefusedWhenItsOutputsMeanSomethingElse) {
   const Json whole = info();
   Json changed = whole;

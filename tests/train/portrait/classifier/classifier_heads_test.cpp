@@ -47,8 +47,12 @@ TEST(ClassifierHeads, SeeAllInAnOpenPhotoButTheColorOfNoHat) {
     const auto head = static_cast<Head>(i);
     EXPECT_EQ(visible_class(head, portrait).has_value(), head != Head::kHatColor) << head_info(head).name;
   }
+  Portrait detailed = portrait;
+  detailed.now.detail = portrait::Detail::k128;
   for (std::size_t number = 0; number < kNumberNames.size(); ++number) {
-    EXPECT_TRUE(visible_number(number, portrait).has_value()) << kNumberNames[number];
+    const bool is_coarse = static_cast<std::int64_t>(number) < number_count(portrait::Detail::k64);
+    EXPECT_EQ(visible_number(number, portrait).has_value(), is_coarse) << kNumberNames[number];
+    EXPECT_TRUE(visible_number(number, detailed).has_value()) << kNumberNames[number];
   }
 }
 
@@ -93,6 +97,40 @@ TEST(ClassifierHeads, SeeNoWallElsewhereNoHairOnABaldHeadNoEarsUnderLongHair) {
   portrait.who.hair_style = HairStyle::kLong;
   EXPECT_FALSE(visible_class(Head::kEarrings, portrait));
   EXPECT_FALSE(visible_number(number_named("ear_size"), portrait));
+}
+
+// Turned so far that a cheek is away, detailed people lose its mark; coarse ones keep their labels.
+TEST(ClassifierHeads, SeeNoMarkThatIsTurnedAway) {
+  Portrait portrait = open_portrait();
+  portrait.now.light = {0, 0, 1};
+  portrait.who.birthmark = portrait.who.mole = 1;
+  portrait.who.scar = true;
+  for (const Head head : {Head::kBirthmark, Head::kMole, Head::kScar}) {
+    portrait.now.detail = portrait::Detail::k128;
+    portrait.now.yaw = 0;
+    EXPECT_TRUE(visible_class(head, portrait)) << head_info(head).name;
+    int shown = 0;
+    for (const float yaw : {-0.25f, 0.25f}) {
+      portrait.now.detail = portrait::Detail::k128;
+      portrait.now.yaw = yaw;
+      shown += visible_class(head, portrait) ? 1 : 0;
+      portrait.now.detail = portrait::Detail::k64;
+      EXPECT_TRUE(visible_class(head, portrait));
+    }
+    EXPECT_EQ(shown, 1) << head_info(head).name;
+  }
+}
+
+TEST(ClassifierLabels, PlaceLandmarksAsRowsGoDown) {
+  Portrait portrait = open_portrait();
+  EXPECT_EQ(labels_of({portrait}).landmarks.numel(), 0);
+  portrait.now.detail = portrait::Detail::k128;
+  const Labels labels = labels_of({portrait, portrait});
+  ASSERT_EQ(labels.landmarks.sizes(), (torch::IntArrayRef{2, 5, 2}));
+  ASSERT_EQ(labels.landmarks_seen.sizes(), (torch::IntArrayRef{2, 5}));
+  const auto y = [&](portrait::Landmark of) { return labels.landmarks[1][static_cast<int>(of)][1].item<float>(); };
+  EXPECT_LT(y(portrait::Landmark::kLeftEye), y(portrait::Landmark::kNoseTip));
+  EXPECT_LT(y(portrait::Landmark::kNoseTip), y(portrait::Landmark::kLeftMouthCorner));
 }
 
 TEST(ClassifierLabels, HoldWhatIsVisibleAndCountPeopleAsTheyAppear) {

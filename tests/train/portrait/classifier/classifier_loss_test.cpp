@@ -91,5 +91,24 @@ TEST(ClassifierLoss, IdentityIsLowWhereOnePersonIsNearAndOthersFar) {
   EXPECT_EQ(identity_loss(axes, torch::arange(4)).item<double>(), 0.0);
 }
 
+// In pixels of 128 off, 2 and 4: within the Huber delta squared, beyond it linear.
+TEST(ClassifierLoss, LandmarksArePlacesAndWhetherTheyAreSeen) {
+  ClassifierOutput output;
+  Labels labels;
+  output.logits = torch::zeros({1, 3});
+  labels.landmarks = torch::zeros({1, 2, 2});
+  labels.landmarks_seen = torch::tensor({1.0f, 0.0f}).view({1, 2});
+  output.landmarks = torch::zeros({1, 2, 2});
+  output.landmark_logits = torch::tensor({30.0f, -30.0f}).view({1, 2});
+  EXPECT_NEAR(landmark_loss(output, labels).item<double>(), 0, 1e-6);
+  output.landmarks[0][0][1] = 0.06f;
+  EXPECT_NEAR(landmark_loss(output, labels).item<double>(), 2 * (0.06 - 0.015) / 4, 1e-6);
+  output.landmarks.zero_();
+  output.landmark_logits = torch::zeros({1, 2});
+  EXPECT_NEAR(landmark_loss(output, labels).item<double>(), std::log(2.0), 1e-6);
+  output.landmarks = torch::empty({1, 0, 2});
+  EXPECT_EQ(landmark_loss(output, labels).item<double>(), 0);
+}
+
 }  // namespace
 }  // namespace sdtune::train::classifier

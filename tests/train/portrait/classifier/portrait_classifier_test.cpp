@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include "model/base/error.h"
 #include "train/portrait/classifier/classifier_loss.h"
 #include "train/portrait/classifier/classifier_measurement.h"
 #include "train/portrait/classifier/portrait_images.h"
@@ -35,14 +36,28 @@ TEST(PortraitClassifier, ReadsDistributionsAndEmbeddingsOfLengthOne) {
   EXPECT_NEAR(reading.probabilities.sum().item<double>(), 5.0 * kHeadCount, 1e-3);
   EXPECT_LT((reading.embedding.norm(2, {1}) - 1).abs().max().item<double>(), 1e-5);
   EXPECT_LT(reading.classes(Head::kPlace).max().item<std::int64_t>(), 6);
-  EXPECT_THROW(classifier.read(torch::zeros({1, 3, 32, 32})), c10::Error);
+}
+
+// Of another size images are resized, so a classifier of 128 px reads what a base of 64 px generates.
+TEST(PortraitClassifier, ReadsImagesOfAnySize) {
+  torch::manual_seed(1);
+  PortraitClassifier classifier(ClassifierNetwork(), {});
+  const torch::Tensor small = torch::rand({2, 3, 16, 16}) * 2 - 1;
+  const torch::Tensor large = small.repeat_interleave(16, 2).repeat_interleave(16, 3);
+  const torch::Tensor likeness =
+      (classifier.read(large).embedding * classifier.read(torch::avg_pool2d(large, 4)).embedding).sum(1);
+  EXPECT_GT(likeness.min().item<double>(), 0.98);
+  const torch::Tensor other =
+      (classifier.read(large).embedding * classifier.read(torch::zeros({2, 3, 64, 64})).embedding).sum(1);
+  EXPECT_LT(other.max().item<double>(), 0.98);
+  EXPECT_THROW(ClassifierDesign::of_size(96, "here"), WeightError);
 }
 
 // What a few steps on few people can show: it learns those, and likeness of a person across images. Untrained, the
 // same bars fail.
 TEST(PortraitClassifier, LearnsFromItsLoss) {
   const std::vector<portrait::Portrait> portraits = portraits_of(6, 3);
-  const torch::Tensor images = portrait_images(portraits, kClassifierSize, 2);
+  const torch::Tensor images = portrait_images(portraits, 64, 2);
   const Labels labels = labels_of(portraits);
   torch::manual_seed(2);
   ClassifierNetwork network;

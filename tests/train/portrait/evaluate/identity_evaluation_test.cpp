@@ -28,7 +28,7 @@ std::unique_ptr<IdentityReader> classifier_reader() {
 }
 
 IdentitySubject reserved(std::uint64_t number) {
-  return {"sks person", "a photo of a person", rendered_references(number, 5).unbind()};
+  return {"sks person", "a photo of a person", rendered_references({}, number, 5).unbind()};
 }
 
 // What a perfect model would generate for reserved person `shown`: the prompts' moments, and other people for the
@@ -44,7 +44,7 @@ torch::Tensor perfect_images(std::uint64_t shown) {
     const auto seeds = portrait::image_seeds(portrait::PortraitSet::kValidation, 500'000 + i, 0);
     portraits.push_back({seeds, portrait::draw_identity(seeds.person), plain_prompt().context(seeds.image), {}});
   }
-  return classifier::portrait_images(portraits, classifier::kClassifierSize, 1);
+  return classifier::portrait_images(portraits, 64, 1);
 }
 
 TEST(IdentityEvaluator, RendersOfTheSubjectScoreOneAndOfAnotherPersonZero) {
@@ -126,7 +126,7 @@ TEST(IdentityEvaluator, NoPromptOfItIsAmongTheReportedOnes) {
 // The two of twelve people who are least alike: less than either is like another person.
 TEST(IdentityEvaluator, PhotosOfDifferentPeopleCannotBeASubject) {
   std::vector<torch::Tensor> photos;
-  for (std::uint64_t number = 0; number < 12; ++number) photos.push_back(rendered_references(number, 1));
+  for (std::uint64_t number = 0; number < 12; ++number) photos.push_back(rendered_references({}, number, 1));
   const torch::Tensor embeddings = installed_classifier().read(torch::cat(photos)).embedding;
   const auto least = torch::matmul(embeddings, embeddings.t()).argmin().item<std::int64_t>();
   IdentitySubject nobody = reserved(0);

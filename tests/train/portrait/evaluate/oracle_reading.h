@@ -26,9 +26,12 @@ inline train::classifier::Reading oracle_reading(const std::vector<train::portra
   namespace classifier = train::classifier;
   const auto count = static_cast<std::int64_t>(portraits.size());
   const classifier::Labels labels = classifier::labels_of(portraits);
-  classifier::Reading reading{torch::zeros({count, classifier::column_count()}), labels.numbers.nan_to_num(0.0),
+  classifier::Reading reading{torch::zeros({count, classifier::column_count()}),
+                              labels.numbers.nan_to_num(0.0),
                               torch::empty({count, classifier::kFeatures}),
-                              torch::empty({count, classifier::kEmbeddingSize})};
+                              torch::empty({count, classifier::kEmbeddingSize}),
+                              {},
+                              {}};
   for (std::int64_t row = 0; row < count; ++row) {
     for (std::size_t head = 0; head < classifier::kHeadCount; ++head) {
       const auto shown = labels.classes[row][static_cast<std::int64_t>(head)].item<std::int64_t>();

@@ -86,8 +86,11 @@ TEST_F(SubjectScores, CopiesOfThePhotosAreFoundOut) {
   PromptedReading copies = renders_;
   const torch::Tensor rows = torch::arange(renders_.reading.features.size(0)).remainder(5);
   copies.reading = {subject_.reading.probabilities.index_select(0, rows),
-                    subject_.reading.numbers.index_select(0, rows), subject_.reading.features.index_select(0, rows),
-                    subject_.reading.embedding.index_select(0, rows)};
+                    subject_.reading.numbers.index_select(0, rows),
+                    subject_.reading.features.index_select(0, rows),
+                    subject_.reading.embedding.index_select(0, rows),
+                    {},
+                    {}};
   EXPECT_DOUBLE_EQ(figure(copies, kCopied), 1.0);
   EXPECT_DOUBLE_EQ(figure(copies, kRepeatedContext), 1.0);
   EXPECT_DOUBLE_EQ(figure(copies, kAccepted), 1.0);  // likeness alone would praise them

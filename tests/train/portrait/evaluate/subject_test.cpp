@@ -39,7 +39,7 @@ TEST(Subject, PhotosOfAnySizeBecomeLikeTheClassifiersRenders) {
   const test::ScratchFolder scratch;
   const auto portrait = portrait::draw_photo(portrait::image_seeds(portrait::PortraitSet::kReserved, 2, 0));
   model::write_png(real_file_system(), scratch.path() / "a.png", portrait::render(portrait.who, portrait.now, 128));
-  const torch::Tensor photos = photo_references(scratch.path()), renders = rendered_references(2, 2);
+  const torch::Tensor photos = photo_references(scratch.path(), 64), renders = rendered_references({}, 2, 2);
   ASSERT_EQ(photos.sizes(), (torch::IntArrayRef{1, 3, 64, 64}));
   EXPECT_LT((photos[0] - renders[0]).abs().mean().item<double>(), 0.05);
   EXPECT_GT((photos[0] - renders[1]).abs().mean().item<double>(), 0.1);  // another view

@@ -78,7 +78,7 @@ TEST(TextLikelihood, TheBaseKnowsWhichPromptARenderShows) {
     texts.push_back(prompt.text("a person"));
   }
   model::ModelBundle base = model::load_bundle(find_shared_file("models/portrait-64"), torch::kFloat32, torch::kCPU);
-  const torch::Tensor images = classifier::portrait_images(portraits, classifier::kClassifierSize, 1);
+  const torch::Tensor images = classifier::portrait_images(portraits, 64, 1);
   const torch::Tensor likeliest = text_errors(base, images, texts, {}).argmin(1);
   const auto right = likeliest.eq(torch::arange(std::ssize(texts))).sum().item<std::int64_t>();
   EXPECT_GE(right, std::ssize(texts) - 1) << likeliest;

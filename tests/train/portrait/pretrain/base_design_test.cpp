@@ -22,6 +22,20 @@ TEST(BaseDesign, ThePortraitBaseHasAboutFifteenMillionParameters) {
   EXPECT_THROW(BaseDesign::named("huge"), ConfigError);
 }
 
+// At most one and a half times portrait-64's UNet, which has as many latent places: 60 MB in float16 hold four times
+// it.
+TEST(BaseDesign, Portrait128HasThePlacesOfPortrait64AndFitsInSixtyMegabytes) {
+  const BaseDesign design = BaseDesign::named("portrait-128");
+  const model::ModelBundle bundle = new_base(design, words(), 0);
+  EXPECT_EQ(bundle.resolution(), 128);
+  EXPECT_EQ(bundle.unet->config().sample_size, 16);
+  EXPECT_EQ(bundle.vae->config().latent_channels, 12);
+  EXPECT_EQ(design.detail, portrait::Detail::k128);
+  EXPECT_LT(count_parameters(bundle) * 2, 60'000'000);
+  const std::int64_t coarse = count_parameters(new_base(BaseDesign::named("portrait"), words(), 0));
+  EXPECT_GT(count_parameters(bundle), coarse);
+}
+
 TEST(BaseDesign, WeightsAreAFunctionOfTheSeed) {
   const BaseDesign design = BaseDesign::named("nano");
   const auto weight = [&](std::uint64_t seed) { return new_base(design, words(), seed).unet->parameters().front(); };

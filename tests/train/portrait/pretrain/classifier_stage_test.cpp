@@ -15,10 +15,11 @@ PoolOptions pool_of(const std::filesystem::path& folder, std::int64_t size, std:
 
 TEST(ClassifierStage, LossIsAFunctionOfWeightsSeedAndStep) {
   const test::ScratchFolder scratch;
-  ImagePool pool(real_file_system(), pool_of(scratch.path(), classifier::kClassifierSize, 132));
+  ImagePool pool(real_file_system(), pool_of(scratch.path(), 64, 132));
   torch::manual_seed(1);
   classifier::ClassifierNetwork network;
-  ClassifierStage stage(pool, network, 5, {}), same(pool, network, 5, {}), other(pool, network, 6, {});
+  ClassifierStage stage("judge", pool, network, 5, {}), same("judge", pool, network, 5, {}),
+      other("judge", pool, network, 6, {});
   EXPECT_EQ(stage.batch_size(), 128);
   const double loss = stage.loss(7).item<double>();
   EXPECT_EQ(same.loss(7).item<double>(), loss);  // without the steps before it too
@@ -28,11 +29,11 @@ TEST(ClassifierStage, LossIsAFunctionOfWeightsSeedAndStep) {
 
 TEST(ClassifierStage, ReachesEveryParameterAndTheVae) {
   const test::ScratchFolder scratch;
-  ImagePool pool(real_file_system(), pool_of(scratch.path(), classifier::kClassifierSize, 16));
+  ImagePool pool(real_file_system(), pool_of(scratch.path(), 64, 16));
   torch::manual_seed(1);
   classifier::ClassifierNetwork network;
   std::int64_t reconstructed = 0;
-  ClassifierStage stage(pool, network, 5, [&](const torch::Tensor& images) {
+  ClassifierStage stage("judge", pool, network, 5, [&](const torch::Tensor& images) {
     reconstructed += images.size(0);
     return images;
   });
@@ -45,10 +46,28 @@ TEST(ClassifierStage, ReachesEveryParameterAndTheVae) {
   EXPECT_GT(reconstructed, 0);
 }
 
+// The classifier of 128 px learns landmarks too, and from the first images of the pool alone where it is told so.
+TEST(ClassifierStage, OfDetailedPeopleReachesTheLandmarks) {
+  const test::ScratchFolder scratch;
+  PoolOptions options = pool_of(scratch.path(), 128, 16);
+  options.detail = portrait::Detail::k128;
+  ImagePool pool(real_file_system(), options);
+  torch::manual_seed(1);
+  classifier::ClassifierNetwork network(classifier::ClassifierDesign::of_size(128, "test"));
+  ClassifierStage stage("features", pool, network, 5, {}), some("features", pool, network, 5, {}, 8);
+  const double loss = stage.loss(1).item<double>();
+  EXPECT_NE(some.loss(1).item<double>(), loss);
+  stage.loss(1).backward();
+  for (const NamedParameter& parameter : stage.parameters()) {
+    ASSERT_TRUE(parameter.weight.grad().defined()) << parameter.name;
+    EXPECT_GT(parameter.weight.grad().abs().sum().item<double>(), 0.0) << parameter.name;
+  }
+}
+
 TEST(ClassifierStage, RefusesImagesThatTheClassifierCannotRead) {
   const test::ScratchFolder scratch;
   ImagePool small(real_file_system(), pool_of(scratch.path(), 16, 8));
-  EXPECT_THROW(ClassifierStage(small, classifier::ClassifierNetwork(), 5, {}), std::invalid_argument);
+  EXPECT_THROW(ClassifierStage("judge", small, classifier::ClassifierNetwork(), 5, {}), std::invalid_argument);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST(PromptAccuracy, CountsEachClassThatWasAskedFor) {
 }
 
 TEST(PromptedPeople, AreUnseenOnesWithAllTheirWords) {
-  for (const portrait::Portrait& one : prompted_people(20)) {
+  for (const portrait::Portrait& one : prompted_people(20, portrait::Detail::k64)) {
     EXPECT_GE(one.seeds.person, portrait::kValidationSeeds);
     EXPECT_NE(one.caption.find("person"), std::string::npos);
   }

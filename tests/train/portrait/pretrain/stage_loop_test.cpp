@@ -57,6 +57,20 @@ TEST(StageLoop, FindsTheMinimum) {
   EXPECT_LT((found - torch::arange(8, torch::kFloat32) / 8).abs().max().item<float>(), 0.02);
 }
 
+// What a finished stage hands on is enough for those after it: checkpoints may go.
+TEST(StageLoop, IsFinishedByItsResultAlone) {
+  const test::ScratchFolder scratch;
+  const torch::Tensor expected = trained_straight(scratch.path());
+  std::filesystem::remove_all(scratch.path() / "checkpoints");
+  LinearStage stage;
+  stage.on_step = [](std::uint64_t) { FAIL() << "trained again"; };
+  StageLoop loop(stage, plan_in(scratch.path()), {});
+  EXPECT_EQ(loop.step(), 200);
+  EXPECT_EQ(loop.run({}), StageEnd::kFinished);
+  loop.settle();
+  EXPECT_TRUE(stage.weight().equal(expected));
+}
+
 TEST(StageLoop, GoesOnToTheSameBitsAfterAStop) {
   const test::ScratchFolder straight, broken;
   const torch::Tensor expected = trained_straight(straight.path());
