@@ -28,7 +28,7 @@ pytestmark = pytest.mark.timeout(7200)  # everything is compiled inside
 
 TAG = "sdtune-test"
 WORKBENCH = "sdtune-test-workbench"
-STRANGER = "12345:12345"  # a user that the image does not know
+UNKNOWN_USER = "12345:12345"  # a user that the image does not know
 MOST_GIGABYTES = 6.0  # LibTorch with its CUDA libraries is 4.5 of them
 
 
@@ -81,8 +81,8 @@ ENGINE = ["docker"] if docker_runs() else ["podman", "--cgroup-manager=cgroupfs"
 
 
 def container(*words: str) -> list[str]:
-    """A run as a stranger, with a read-only root and without a network but its own loopback."""
-    return [*ENGINE, "run", "--rm", "--network", "none", "--read-only", "--user", STRANGER, "--tmpfs", "/tmp:rw,exec", *words]
+    """A run as an unknown user, with a read-only root and without a network but its own loopback."""
+    return [*ENGINE, "run", "--rm", "--network", "none", "--read-only", "--user", UNKNOWN_USER, "--tmpfs", "/tmp:rw,exec", *words]
 
 
 def run_container(*words: str, **more: object) -> str:
@@ -99,11 +99,11 @@ def local(tag: str) -> str:
 def volume(tmp_path: Path) -> Path:
     folder = tmp_path / "work"
     folder.mkdir()
-    os.chown(folder, *map(int, STRANGER.split(":")))
+    os.chown(folder, *map(int, UNKNOWN_USER.split(":")))
     return folder
 
 
-def test_a_stranger_trains_and_generates_with_a_read_only_root(built: str, volume: Path) -> None:
+def test_an_unknown_user_trains_and_generates_with_a_read_only_root(built: str, volume: Path) -> None:
     mount = ("--volume", f"{volume}:/work", local(TAG))
     run_container(*mount, "render", "--output", "me", "--subject", "0", "--views", "5", "--no-captions")
     words = ("train", "--images", "me", "--num-class-images", "4", "--train-batch-size", "2")
@@ -148,7 +148,7 @@ def bench(workbench: str, volume: Path, tmp_path: Path) -> Iterator[tuple[str, P
         if answer(name, "http://127.0.0.1:8888/api/status?token=open-sesame") == 200 and answer(name, "http://127.0.0.1:6006/") == 200:
             break
         time.sleep(2)
-    os.chown(key, *map(int, STRANGER.split(":")))
+    os.chown(key, *map(int, UNKNOWN_USER.split(":")))
     yield name, Path("/keys/key")
     subprocess.run([*ENGINE, "rm", "--force", name], capture_output=True, check=False)
 
@@ -192,7 +192,7 @@ def test_the_workbench_runs_a_notebook_and_shows_the_run(bench: tuple[str, Path]
 def test_the_workbench_lets_keys_in_and_no_password(bench: tuple[str, Path]) -> None:
     name, key = bench
     options = ["-p", "2222", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "BatchMode=yes"]
-    user = f"sdtune-{STRANGER.partition(':')[0]}@127.0.0.1"
+    user = f"sdtune-{UNKNOWN_USER.partition(':')[0]}@127.0.0.1"
     entered = inside(name, "ssh", *options, "-i", str(key), user, "sdtune --version")
     assert entered.returncode == 0 and entered.stdout.startswith("sdtune "), entered.stderr
     refused = inside(name, "ssh", *options, "-v", "-o", "PubkeyAuthentication=no", user, "true")
