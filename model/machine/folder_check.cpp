@@ -1,10 +1,10 @@
 // The file system of the run folder. Numbers of file systems: linux/magic.h and statfs(2).
+#include "model/machine/folder_check.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-
-#include "model/machine/machine_checks.h"
 
 namespace sdtune::model {
 namespace {

@@ -1,4 +1,5 @@
-// Processor and memory.
+#include "model/machine/hardware_checks.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,8 +7,6 @@
 #include <cmath>
 #include <fstream>
 #include <sstream>
-
-#include "model/machine/machine_checks.h"
 
 namespace sdtune::model {
 namespace {

@@ -11,8 +11,11 @@
 
 #include "model/core/cuda_library.h"
 #include "model/core/gpu_choice.h"
+#include "model/machine/folder_check.h"
 #include "model/machine/gpu_checks.h"
-#include "model/machine/machine_checks.h"
+#include "model/machine/hardware_checks.h"
+#include "model/machine/system_checks.h"
+#include "model/machine/verbs_check.h"
 
 namespace sdtune::model {
 

@@ -1,9 +1,8 @@
-// Limits, versions and the clock.
+#include "model/machine/system_checks.h"
+
 #include <fmt/format.h>
 
 #include <ctime>
-
-#include "model/machine/machine_checks.h"
 
 namespace sdtune::model {
 namespace {

@@ -1,9 +1,9 @@
 // InfiniBand and RoCE: /sys/class/infiniband/DEVICE/ports/N/{state,rate,link_layer}, /dev/infiniband/uverbsN.
+#include "model/machine/verbs_check.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "model/machine/machine_checks.h"
 
 namespace sdtune::model {
 namespace {

@@ -64,8 +64,9 @@ def test_claims_of_speed_name_processors_and_where_sdtune_is_slower() -> None:
 def test_the_container_has_pillow_and_libheif() -> None:
     """The wheel's extra `images` is Pillow, without which pipe(prompt) has nothing to return; test_container.py uses both."""
     recipe = (ROOT / "scripts" / "docker" / "Dockerfile").read_text()
-    runtime = recipe.split("AS runtime")[1]
-    assert re.search(r"apt-get install [^&]*\blibheif1\b", runtime)
-    assert re.search(r"pip install [^&]*\[images\]", recipe)
+    system = re.search(r"^FROM \S+ AS system$(.*?)^FROM ", recipe, re.MULTILINE | re.DOTALL)
+    assert system and re.search(r"apt-get install [^&]*\blibheif1\b", system[1])
+    assert re.search(r"^FROM system AS runtime$", recipe, re.MULTILINE) and re.search(r"^FROM system AS workbench$", recipe, re.MULTILINE)
+    assert "-r requirements/images.txt" in recipe and re.search(r"^pillow==", (ROOT / "requirements/images.txt").read_text(), re.MULTILINE)
     extras = re.search(r"^images = (\[.*\])", (ROOT / "pyproject.toml").read_text(), re.MULTILINE | re.IGNORECASE)
     assert extras and "pillow" in extras[1].lower()

@@ -34,7 +34,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def words(base: Path, output: Path, *options: str) -> list[str]:
     return ["train", "--base", str(base), "--images", str(PHOTOS), "--output", str(output), "--device", "cpu",
-            "--learning-rate", "2e-2", "--lr-scheduler", "constant", "--lr-warmup-steps", "0", "--max-train-steps",
+            "--learning-rate", "1e-2", "--lr-scheduler", "constant", "--lr-warmup-steps", "0", "--max-train-steps",
             str(STEPS), "--checkpointing-steps", "3", "--identity-steps", "2", "--num-identity-images", "8",
             "--identity-inference-steps", "2", *options]
 
@@ -68,7 +68,7 @@ def test_an_evaluation_every_so_many_steps_and_its_score_is_their_sum(watched: P
         assert 0 <= look["accepted"] <= 1 and 0 <= look["prompt_fidelity"] <= 1 and 0 <= look["leak"] <= 1
     assert len({look["identity"] for look in looks}) == 5
     report = (watched / "report.html").read_text()
-    assert "likeness: score" in report and "likeness: leak" in report
+    assert "<figcaption>score</figcaption>" in report and "<figcaption>likeness</figcaption>" in report
 
 
 def test_complaint_13_the_model_is_that_of_the_best_step(base: Path, watched: Path, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_patience_ends_the_run_on_a_plateau(base: Path, watched: Path, tmp_path:
     output = tmp_path / "early"
     events: list[sdtune.IdentityEvent] = []
     config = sdtune.TrainConfig(
-        base=str(base), images=str(PHOTOS), output=str(output), device="cpu", learning_rate=2e-2,
+        base=str(base), images=str(PHOTOS), output=str(output), device="cpu", learning_rate=1e-2,
         lr_scheduler="constant", lr_warmup_steps=0, max_train_steps=STEPS, checkpointing_steps=3, identity_steps=2,
         num_identity_images=8, identity_inference_steps=2, early_stop_patience=1)
     result = sdtune.train(config, on_identity=events.append)

@@ -86,7 +86,7 @@ def test_the_curve_of_a_camera_base(parts: dict[str, Path], watched: Path) -> No
         assert look["accepted"] in np.arange(9) / 8 and look["prompt_fidelity"] in np.arange(9) / 8
         assert look["leak"] in np.arange(5) / 4
     assert len({look["identity"] for look in looks}) == 3
-    assert (watched / "best" / "best.json").is_file() and "likeness: score" in (watched / "report.html").read_text()
+    assert (watched / "best" / "best.json").is_file() and "<figcaption>score</figcaption>" in (watched / "report.html").read_text()
 
 
 def test_identity_is_the_cosine_between_other_people_and_the_photos(parts: dict[str, Path], watched: Path) -> None:

@@ -124,7 +124,7 @@ def test_what_cannot_be_begun_with_is_named(tmp_path: Path, words: tuple[str, ..
     assert done.returncode == 2 and named in done.stderr, done.stderr
 
 
-FINE = ["--design", "portrait-128", "--num-images", "64", "--features-images", "64", "--features-steps", "1", "--vae-steps", "2", "--vae-batch-size", "1",
+FINE = ["--design", "portrait-128", "--num-images", "64", "--features-images", "64", "--features-steps", "1", "--features-learning-rate", "1e-3", "--vae-steps", "2", "--vae-batch-size", "1",
         "--vae-adversarial-start", "1", "--text-steps", "1", "--text-batch-size", "4", "--device", "cpu"]
 
 

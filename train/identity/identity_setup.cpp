@@ -32,6 +32,10 @@ Image for_network(const Image& photo) {
                         std::max<std::int64_t>(1, photo.height * kLargestSide / longer), model::Filter::kBicubic);
 }
 
+// px: what the first classifier reads. A base below it has always generated at that size, and a run of former versions
+// goes on with the same evaluations.
+constexpr std::int64_t kSmallestSide = 64;
+
 std::int64_t reader_side(const IdentityContext& context) {
   return context.portrait_readers.side(context.config.identity);
 }
@@ -83,7 +87,7 @@ std::vector<IdentitySubject> identity_subjects(const IdentityContext& context) {
 
 std::int64_t identity_image_side(const IdentityContext& context) {
   const std::int64_t resolution = context.bundle.resolution();
-  return has_network(context) ? resolution : std::min(resolution, reader_side(context));
+  return has_network(context) ? resolution : std::min(std::max(resolution, kSmallestSide), reader_side(context));
 }
 
 std::string identity_eval_digest(const IdentityContext& context) {

@@ -45,7 +45,7 @@ std::unique_ptr<IdentityReader> make_identity_reader(const IdentityContext& cont
 // any more.
 std::vector<IdentitySubject> identity_subjects(const IdentityContext& context);
 
-// px of an image of an evaluation.
+// px of an image of an evaluation: the base's own, for a portrait classifier at most what it reads and at least 64.
 std::int64_t identity_image_side(const IdentityContext& context);
 
 // A digest of everything besides the weights that a score depends on.

@@ -18,6 +18,9 @@ namespace {
 // versions summed split batches and ranks in half precision, so a run of theirs resumes either way.
 constexpr const char* kOnceUnrecorded[] = {"allow_tf32", "half_precision_gradient_sums"};
 
+// Options that came later, and had no effect at their defaults.
+constexpr const char* kAddedLater[] = {"vae_tiling"};
+
 bool decides_numbers(const fs::path& file) {
   const std::string extension = file.extension().string();
   return extension == ".safetensors" || extension == ".json" || extension == ".txt";
@@ -96,6 +99,11 @@ ResumeFingerprint completed_fingerprint(ResumeFingerprint saved, const ResumeFin
 
 ResumeFingerprint always_recorded(ResumeFingerprint fingerprint) {
   for (const char* name : kOnceUnrecorded) fingerprint.settings.erase(name);
+  const std::map<std::string, std::string> defaults = fingerprint_settings(TrainConfig());
+  for (const char* name : kAddedLater) {
+    const auto found = fingerprint.settings.find(name);
+    if (found != fingerprint.settings.end() && found->second == defaults.at(name)) fingerprint.settings.erase(found);
+  }
   return fingerprint;
 }
 

@@ -1,9 +1,11 @@
-#include "model/machine/machine_checks.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 
+#include "model/machine/folder_check.h"
+#include "model/machine/hardware_checks.h"
+#include "model/machine/system_checks.h"
+#include "model/machine/verbs_check.h"
 #include "tests/support/scratch_folder.h"
 
 namespace sdtune::model {

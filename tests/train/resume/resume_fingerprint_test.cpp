@@ -72,7 +72,7 @@ constexpr const char* kComparedBefore[] = {
 };
 
 // Options that came later and change numbers are added here.
-constexpr const char* kComparedSince[] = {"allow_tf32", "half_precision_gradient_sums"};
+constexpr const char* kComparedSince[] = {"allow_tf32", "half_precision_gradient_sums", "vae_tiling"};
 
 TEST(ResumeFingerprint, ComparesWhatItEverDidAndAllowTf32) {
   std::set<std::string> names = {"optimizer"};
@@ -118,10 +118,25 @@ TEST(ResumeFingerprint, BelievesSumsOfCheckpointsThatDoNotHoldTheirOption) {
   EXPECT_EQ(fingerprint_changes(completed_fingerprint(saved, now), now).size(), 1U);
   saved.settings.erase("allow_tf32");
   saved.settings.erase("half_precision_gradient_sums");
+  saved.settings.erase("vae_tiling");
   EXPECT_TRUE(fingerprint_changes(completed_fingerprint(saved, now), now).empty());
   EXPECT_EQ(always_recorded(now), saved);  // so evaluations of those versions are found again
   now.images["1.png"] = "hash";
   EXPECT_EQ(fingerprint_changes(completed_fingerprint(saved, now), now).size(), 1U);
+}
+
+// Versions without the option encoded whole images: their runs resume, and not with tiles.
+TEST(ResumeFingerprint, KnowsWhatVersionsWithoutAnOptionDid) {
+  TrainConfig tiles;
+  tiles.data.vae_tiling = true;
+  ResumeFingerprint saved, whole, tiled;
+  whole.settings = saved.settings = fingerprint_settings(TrainConfig());
+  tiled.settings = fingerprint_settings(tiles);
+  saved.settings.erase("vae_tiling");
+  EXPECT_TRUE(fingerprint_changes(completed_fingerprint(saved, whole), whole).empty());
+  EXPECT_EQ(fingerprint_changes(completed_fingerprint(saved, tiled), tiled).size(), 1U);
+  EXPECT_EQ(always_recorded(whole), always_recorded(saved));  // so evaluations of those versions are found again
+  EXPECT_NE(always_recorded(tiled), always_recorded(saved));
 }
 
 TEST(ResumeFingerprint, HoldsWhatChangesNumbersOnly) {
