@@ -11,4 +11,4 @@ run=${1:-runs/me}
 scripts/setup.sh
 setup_s=$SECONDS
 .venv/bin/sdtune demo --output "$run"
-echo "demo: the sheet is $run/sheet.png; setting up took $setup_s s, training and generating $((SECONDS - setup_s)) s"
+echo "demo: setting up took $setup_s s, training and generating $((SECONDS - setup_s)) s"

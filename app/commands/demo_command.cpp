@@ -8,6 +8,7 @@
 #include "app/commands/command.h"
 #include "model/base/error.h"
 #include "model/files/install_paths.h"
+#include "model/generate/image_file.h"
 #include "model/machine/machine_report.h"
 #include "model/options/option_group.h"
 
@@ -65,7 +66,7 @@ class DemoCommand : public Command {
   // Six prompts, before and after. A sampler that adds noise at each step gives this small base's faces more detail
   // than the base's default.
   int generate(const fs::path& photos) const {
-    const fs::path sheet = fs::path(output_) / "sheet.png";
+    const fs::path sheet = model::free_path(fs::path(output_) / "sheet.png");  // an earlier demo's stays
     const int code =
         run_command_line({"sample", "--model", output_, "--prompts", "demo", "--sampler", "dpm++2m_sde", "--grid",
                           sheet.string(), "--compare", kBundledBase, "--references", photos.string(), "--output",

@@ -1,4 +1,5 @@
-// HTTP by libcurl: the one place of sdtune that opens a connection to another machine, apart from ranks.
+// HTTP by libcurl, for fetch and push. What else connects to another machine: ranks (train/dist), and the question to a
+// cloud's metadata service (train/rental).
 #pragma once
 
 #include <cstddef>

@@ -109,6 +109,16 @@ def test_sample_equals_diffusers(tiny_sd1: Path, tmp_path: Path) -> None:
     assert np.abs(other - theirs).max() > 10
 
 
+def test_a_second_demo_names_its_own_sheet(tmp_path: Path) -> None:
+    """The run is written anew, and what the first demo showed stays beside it."""
+    short = ["--max-train-steps", "1", "--num-class-images", "1", "--class-num-inference-steps", "2"]
+    said = [run(["demo", "--output", "run", "--device", "cpu", "--", *short], cwd=tmp_path) for _ in range(2)]
+    assert [done.returncode for done in said] == [0, 0], said[1].stderr
+    assert [done.stderr.splitlines()[-1] for done in said] == ["the sheet is run/sheet.png", "the sheet is run/sheet-2.png"]
+    assert (tmp_path / "run/sheet.png").is_file() and (tmp_path / "run/sheet-2.png").is_file()
+    assert json.loads((tmp_path / "run/run.json").read_text())["attempts"][0]["last_step"] == 1
+
+
 def test_sample_never_overwrites(tiny_sd1: Path, tmp_path: Path) -> None:
     """The same image again gets another name."""
     words = ["sample", "--model", str(tiny_sd1), "--prompt", "a", "--steps", "1", "--output", "."]
