@@ -1,9 +1,9 @@
-# sdtune_library(NAME [TORCH] SOURCES ... DEPENDS ...): a static library of one folder, with our warnings as errors.
+# sdtune_library(NAME [TORCH] SOURCES ... DEPENDS ...): a static library of one folder, with our warnings.
 # sdtune_test(NAME SOURCES ... DEPENDS ...): one GoogleTest program, one test of ctest.
 
 add_library(sdtune_flags INTERFACE)
 target_compile_options(sdtune_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Werror -Wno-unknown-pragmas
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic $<$<BOOL:${SDTUNE_WERROR}>:-Werror> -Wno-unknown-pragmas
     -Wno-restrict>)  # -Wrestrict: false alarms on std::string in g++ 12 (GCC bug 105651)
 target_include_directories(sdtune_flags INTERFACE "${PROJECT_SOURCE_DIR}" "${CMAKE_BINARY_DIR}/generated")
 if(SDTUNE_SANITIZE)

@@ -8,6 +8,7 @@
 #include "model/base/error.h"
 #include "model/base/json.h"
 #include "model/files/file_system.h"
+#include "model/lora/lora_hashes.h"
 #include "model/lora/lycoris.h"
 #include "model/weights/safetensors_file.h"
 #include "model/weights/safetensors_writer.h"
@@ -207,6 +208,7 @@ void write_lora(FileSystem& files, const fs::path& path, const ModelBundle& bund
     }
   }
   if (style == LoraStyle::kDiffusers) metadata[kAdapterMetadata] = adapter_metadata(weights);
+  if (style == LoraStyle::kKohya) add_lora_hashes(tensors, metadata);
   write_safetensors(files, path, std::move(tensors), std::nullopt, std::move(metadata));
   if (!same_bits(weights, read_lora(path, bundle), dtype)) {
     files.unlink(path);

@@ -11,6 +11,7 @@
 #include "model/base/error.h"
 #include "model/schedule/prediction.h"
 #include "model/single_file/ldm_parts.h"
+#include "model/single_file/model_spec.h"
 #include "model/weights/stored_weights.h"
 
 namespace sdtune::model {
@@ -18,21 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string architecture(ModelFamily family, bool velocity) {
-  if (family == ModelFamily::kSdxl) return "stable-diffusion-xl-v1-base";
-  if (family == ModelFamily::kSd1) return "stable-diffusion-v1";
-  return velocity ? "stable-diffusion-v2-768-v" : "stable-diffusion-v2-512";
-}
-
-// Stability's model metadata, "modelspec" 1.0.0.
 std::map<std::string, std::string> metadata(const ModelBundle& bundle, ModelFamily family, const fs::path& path) {
-  const bool velocity = predicts_velocity(bundle.scheduler_config, bundle.folder.string());
-  const std::string side = std::to_string(bundle.resolution());
-  std::map<std::string, std::string> map = {{"modelspec.sai_model_spec", "1.0.0"},
-                                            {"modelspec.architecture", architecture(family, velocity)},
-                                            {"modelspec.title", path.stem().string()},
-                                            {"modelspec.prediction_type", velocity ? "v" : "epsilon"}};
-  if (bundle.unet->config().sample_size > 0) map["modelspec.resolution"] = side + "x" + side;
+  std::map<std::string, std::string> map;
+  for (const auto& [field, value] : model_spec(bundle, family, path.stem().string())) map["modelspec." + field] = value;
   return map;
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 from pathlib import Path
 
@@ -35,19 +36,35 @@ class Product:
         self.environment.pop("SDTUNE_KERNELS", None)
         self.runs = 0
 
-    def _run(self, words: list[str]) -> Record:
-        done = subprocess.run([str(PROGRAM), *words], env=self.environment, capture_output=True, text=True, check=False)
+    def _run(self, words: list[str], ranks: int = 1) -> Record:
+        """What rank 0 says."""
+        environments = [self.environment]
+        if ranks > 1:
+            with socket.socket() as held:
+                held.bind(("127.0.0.1", 0))
+                port = held.getsockname()[1]
+            environments = [{**self.environment, "RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": str(rank),
+                             "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+                            for rank in range(ranks)]
+        peers = [subprocess.Popen([str(PROGRAM), *words], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                 for environment in environments[1:]]
+        try:
+            done = subprocess.run([str(PROGRAM), *words], env=environments[0], capture_output=True, text=True, check=False)
+        finally:
+            for peer in peers:
+                peer.kill()
+                peer.wait()
         if done.returncode != 0:
             raise RuntimeError(f"operator_trace {' '.join(words)}: {done.stderr.strip()}")
         return read_record(json.loads(done.stdout.splitlines()[-1]))
 
-    def train(self, base: Path, steps: int = 4, **options: object) -> Record:
-        """Options of `sdtune train`. Parts "step 0" ... of the first `steps` steps, without an export at the end."""
+    def train(self, base: Path, steps: int = 4, ranks: int = 1, **options: object) -> Record:
+        """Options of `sdtune train`. Parts "step 0" ... of the first `steps` steps of rank 0, without an export at the end."""
         self.runs += 1
         given = {"base": base, "images": PHOTOS, "output": self.folder / f"run{self.runs}", "device": "cuda:0",
                  "max_train_steps": 1000, "until": steps, **options}
         return self._run(["train", *(f"{name}={str(value).lower() if isinstance(value, bool) else value}"
-                                     for name, value in given.items())])
+                                     for name, value in given.items())], ranks)
 
     def sample(self, base: Path, dtype: str = "bfloat16", **options: object) -> Record:
         """Options of `sdtune sample`: parts "before denoising", "denoising", "after denoising"."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 from diffusers import DDIMScheduler
 from lora_files import load_pipeline
@@ -354,3 +357,42 @@ def test_files_say_rank_and_alpha(base_of: Callable[[str], Path], train: Callabl
     said = run(["inspect", str(output / "model"), "--json"])
     told = json.loads(said.stdout)
     assert (told["kind"], told["rank"], told["trigger"]) == ("LoRA of a run", [3], "sks person"), said.stdout
+
+
+def kohya_hashes(path: Path) -> tuple[str, str]:
+    """kohya's two hashes, stated with the real safetensors: of the tensors, and of the old 64 KiB window."""
+    with safe_open(path, "pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}
+        shown = {key: value for key, value in file.metadata().items() if key.startswith("ss_")}
+    content = path.read_bytes()
+    model = hashlib.sha256(content[8 + int.from_bytes(content[:8], "little"):]).hexdigest()
+    again = safetensors.torch.save(tensors, shown)
+    return model, hashlib.sha256(again[0x100000:0x110000]).hexdigest()[:8]
+
+
+def test_files_say_what_other_programs_show(base_of: Callable[[str], Path], photos: Path, tmp_path: Path) -> None:
+    """Base, options, captions' tags, trigger words and kohya's hashes; the same from two equal runs."""
+    folder = tmp_path / "photos" / "10_sks person"
+    folder.mkdir(parents=True)
+    for index, photo in enumerate(sorted(photos.glob("*.png"))[:3]):
+        shutil.copy(photo, folder / f"{index}.png")
+        (folder / f"{index}.txt").write_text("sks person, Smiling" + (", outdoors" if index == 0 else ""))
+    settings = LoraSettings(max_train_steps=1, rank=256, lora_alpha=4.5)
+    paths = [tmp_path / "one" / "me", tmp_path / "two" / "me"]
+    for output in paths:
+        ended = run(["train", "--base", str(base_of("sd1")), "--images", str(folder.parent), "--output", str(output), "--device", "cpu",
+                     "--report-to", "none", *settings.words()])
+        assert ended.returncode == 0, ended.stderr
+    path, again = (output / "model" / "me.safetensors" for output in paths)
+    with safe_open(path, "pt") as file:
+        metadata = file.metadata()
+    assert path.stat().st_size > 0x110000, "the old hash is of bytes that this file has"
+    assert (metadata["sshs_model_hash"], metadata["sshs_legacy_hash"]) == kohya_hashes(path)
+    assert json.loads(metadata["ss_tag_frequency"]) == {"10_sks person": {"sks person": 3, "smiling": 3, "outdoors": 1}}
+    assert json.loads(metadata["ss_dataset_dirs"]) == {"10_sks person": {"n_repeats": 10, "img_count": 3}}
+    assert metadata["ss_num_train_images"] == "30"
+    assert metadata["ss_sd_model_name"] == base_of("sd1").name
+    assert metadata["modelspec.architecture"].endswith("/lora") and metadata["modelspec.sai_model_spec"] == "1.0.0"
+    assert metadata["modelspec.trigger_phrase"] == "sks person"
+    assert metadata["ss_learning_rate"] == str(settings.learning_rate) and metadata["ss_steps"] == "1"
+    assert again.read_bytes() == path.read_bytes()

@@ -1,6 +1,7 @@
 #include "train/prepare/prepare_data.h"
 
 #include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
 #include <torch/version.h>
 
 #include <optional>
@@ -114,7 +115,7 @@ std::unique_ptr<EncodedStore> open_store(const PrepareContext& context) {
   if (folder.empty()) return nullptr;
   // float32 has no name in stores of former versions, which knew no other.
   const torch::Dtype dtype = context.bundle.dtype();
-  const std::string format = dtype == torch::kFloat32 ? "" : " " + model::dtype_name(dtype);
+  const std::string format = dtype == torch::kFloat32 ? std::string() : fmt::format(" {}", model::dtype_name(dtype));
   const std::string tiles = context.config.data.vae_tiling ? " tiled" : "";
   const std::string encoder =
       context.base_hash + " " + c10::DeviceTypeName(context.device.type()) + " " TORCH_VERSION + format + tiles;

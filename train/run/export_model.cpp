@@ -1,7 +1,6 @@
 #include "train/run/export_model.h"
 
 #include <ATen/core/grad_mode.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -12,6 +11,7 @@
 #include "model/pipeline/scheduler_file.h"
 #include "train/config/concept_options.h"
 #include "train/data/trigger.h"
+#include "train/run/lora_metadata.h"
 
 namespace sdtune::train {
 namespace {
@@ -48,16 +48,6 @@ std::string lasting_name(const std::string& base) {
   return std::filesystem::absolute(base).lexically_normal().string();
 }
 
-// What A1111-style tools show of a file.
-std::map<std::string, std::string> kohya_metadata(const Run& run) {
-  return {{"ss_network_module", "networks.lora"},
-          {"ss_network_dim", std::to_string(run.config.lora.rank)},
-          {"ss_network_alpha", fmt::format("{:g}", run.config.lora.alpha())},
-          {"ss_num_train_images", std::to_string(run.data.photos.photos.size())},
-          {"modelspec.title", std::filesystem::absolute(run.folder.root).lexically_normal().filename().string()},
-          {"modelspec.trigger_phrase", trained_trigger(run)}};
-}
-
 // In both namings, so that diffusers and A1111-style tools load it as it is.
 void export_lora(FileSystem& files, Run& run, const std::vector<torch::Tensor>& trained) {
   const model::LoraWeights weights = trained_lora(run, trained);
@@ -69,7 +59,7 @@ void export_lora(FileSystem& files, Run& run, const std::vector<torch::Tensor>& 
   write_folder_atomically(files, run.folder.model(), [&](const std::filesystem::path& folder) {
     model::write_lora(files, folder / model::kLoraFile, run.bundle, weights, model::LoraStyle::kDiffusers);
     model::write_lora(files, folder / (name + ".safetensors"), run.bundle, weights, model::LoraStyle::kKohya, {},
-                      kohya_metadata(run));
+                      lora_metadata(run, name, note.trigger));
     // With the base's own scheduler images would be wrong, so the LoRA carries the one it was trained with.
     if (run.config.objective.rescale_betas_zero_snr) model::save_scheduler(files, run.bundle, folder);
     write_model_note(files, note, folder);

@@ -7,7 +7,8 @@
 // Parts of `train`: "step 0", "step 1", ..., each until the next one's first micro-batch, and of a validation that
 // follows a step "denoising", its calls of the UNet but the first and the last, and "after denoising". Of `sample`:
 // "before denoising", "denoising", "after denoising". until=N ends a training before step N. plant=wait, plant=upload
-// or plant=layout puts a mistake into step 2 and later.
+// or plant=layout puts a mistake into step 2 and later. RANK, WORLD_SIZE and the like make it one of several ranks,
+// which meet and compare as always, and whose collectives are counted (ranks.cpp).
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -23,6 +24,8 @@
 #include "model/pipeline/bundle.h"
 #include "tests/support/no_portrait_readers.h"
 #include "train/config/load_config.h"
+#include "train/dist/process_group.h"
+#include "train/dist/rank_env.h"
 #include "train/preflight/preflight.h"
 #include "train/run/build_run.h"
 #include "train/run/trainer.h"
@@ -119,7 +122,8 @@ void trace_training(const std::vector<std::string>& words) {
   begin_part("preparation");
   std::filesystem::create_directories(config.run.output);
   const StopFlag stop;
-  const auto run = train::build_run(config, std::make_unique<train::SingleProcess>(), device, preflight, {}, stop);
+  const auto run = train::build_run(config, train::connect_ranks(train::read_rank_env(), device, config.dist, "trace"),
+                                    device, preflight, {}, stop);
   name_parts(*run, options);
   try {
     train::Trainer(*run, {}, readers, stop).train();
