@@ -47,6 +47,25 @@ def test_a_killed_kernel_loses_no_run(tiny_sd1: Path, tmp_path: Path, undisturbe
     assert model_bytes(tmp_path / "run") == undisturbed
 
 
+def test_a_restarted_kernel_has_saved(tiny_sd1: Path, tmp_path: Path) -> None:
+    """By the menu's "Restart kernel", with no checkpoint before."""
+    settings = options(tiny_sd1, tmp_path / "run", max_train_steps=5000)
+    manager, client = manager_of(tmp_path)
+    try:
+        step = int(printed(client, MAKE.format(settings) + "\nrun = sdtune.start(config)\nwhile run.progress.step < 3:\n"
+                                   "    time.sleep(0.01)\nprint(run.progress.step)"))
+        assert not (tmp_path / "run/checkpoints").exists() or not list((tmp_path / "run/checkpoints").iterdir())
+        manager.restart_kernel()
+        client.wait_for_ready(timeout=60)
+        resumed = printed(client, MAKE.format(settings) + "\nrun = sdtune.start(config, resume_from_checkpoint='latest')\n"
+                                  "while run.is_running and run.progress.loss is None:\n    time.sleep(0.01)\nprint(run.progress.step)\n"
+                                  "run.stop()\nrun.wait()")
+        assert int(resumed) > step
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
 FILL = """
 def fill(event):
     if event.step == 5:
