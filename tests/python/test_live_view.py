@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import pty
 import subprocess
@@ -210,3 +211,14 @@ def test_without_a_terminal_nothing_is_written(tiny_sd1: Path, tmp_path: Path, c
     with pytest.raises(sdtune.ConfigError, match="progress: got 'no'"):
         sdtune.train(sdtune.TrainConfig(), progress="no")
     assert inspect.signature(sdtune.train).parameters["progress"].default is True
+
+
+def test_the_cost_that_the_page_states_is_the_measured_one() -> None:
+    root = Path(__file__).resolve().parents[2]
+    rows = {row["mode"]: row for row in json.loads((root / "docs/measurements/live_view_cpu.json").read_text())["rows"]}
+    page = " ".join((root / "docs/python.md").read_text().split())
+    for mode in ("widgets", "html"):
+        low, high = min(rows[mode]["share_percent"]), max(rows[mode]["share_percent"])
+        assert high < 1 and rows[mode]["updates_a_run"] > 10
+        assert f"{low:g} to {high:g} %" in page, (mode, low, high)
+    assert rows["silent"]["updates_a_run"] == 0
