@@ -5,7 +5,7 @@
     scripts/check_english.py --sources                        without the program's help
     scripts/check_english.py --count                          offences a file only
 
-Searched: `sdtune COMMAND --help`, README.md and the other pages of the root, docs/*.md, the model cards, string literals of C++
+Searched: `sdtune COMMAND --help`, README.md and the other pages of the root, docs/*.md, the model cards, notebooks, string literals of C++
 sources (help, errors, reports), comments of C++ sources, docstrings and comments of Python, tests and scripts included. One word for one thing: image for pixels, photo for what the
 user gives, generate for making images, draw for random numbers only.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import re
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from english_words import EXCEPTIONS, REFUSED  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("*.md", "docs/*.md", "models/*/README.md", "examples/**/README.md")
+NOTEBOOKS = "examples/notebooks/*.ipynb"
 GENERATED = {"docs/reference.md"}  # the program's own words, which are searched in its help
 STRINGS = ("model/**/*.cpp", "model/**/*.h", "train/**/*.cpp", "train/**/*.h", "app/**/*.cpp", "app/**/*.h", "python/src/*.cpp",
            "python/src/*.h")
@@ -49,6 +51,14 @@ def page_texts() -> Iterator[Text]:
             if place not in GENERATED:
                 for number, line in enumerate(path.read_text().splitlines(), 1):
                     yield place, number, line
+
+
+def notebook_texts() -> Iterator[Text]:
+    """The lines of the notebooks' cells, outputs left out; numbered through the whole notebook."""
+    for path in sorted(ROOT.glob(NOTEBOOKS)):
+        lines = [line for cell in json.loads(path.read_text())["cells"] for line in "".join(cell["source"]).splitlines()]
+        for number, line in enumerate(lines, 1):
+            yield str(path.relative_to(ROOT)), number, line
 
 
 def literal_texts() -> Iterator[Text]:
@@ -133,7 +143,7 @@ def main() -> int:
     parser.add_argument("--sources", action="store_true", help="do not run the program")
     parser.add_argument("--count", action="store_true", help="print offences a file")
     options = parser.parse_args()
-    sources = (page_texts, literal_texts, comment_texts, docstring_texts, stub_texts)
+    sources = (page_texts, notebook_texts, literal_texts, comment_texts, docstring_texts, stub_texts)
     found = [offence for texts in sources for offence in offences(texts())]
     if not options.sources:
         found += offences(help_texts(options.program))

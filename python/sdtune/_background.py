@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _calls, _native, _train
-from ._errors import config_error
+from ._errors import config_error, require_config
 from ._progress import Recorder, RunProgress
 from ._results import PipelineOutput, TrainResult
 
@@ -121,6 +121,7 @@ def start(config: _native.TrainConfig, *, resume_from_checkpoint: str | None = N
     meanwhile, on pipelines of their own. Raises ConfigError where a run writes into the same folder already; what else is wrong is
     raised by wait.
     """
+    require_config(config)
     if not isinstance(progress, bool):
         raise config_error("progress", f"got {progress!r} (allowed: True, False)")
     known = [option["name"] for option in _calls.core._train_callbacks()]

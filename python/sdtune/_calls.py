@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _native
+from ._errors import require_config
 from ._plan_view import Plan
 from ._results import Metrics, PipelineOutput, Problems, TrainResult
 from ._step_events import step_callback
@@ -23,11 +24,13 @@ def result_of(native: Any, config: _native.TrainConfig) -> TrainResult:
 
 
 def check(config: _native.TrainConfig) -> Problems:
+    require_config(config)
     return Problems(native_check(config))
 
 
 def plan(config: _native.TrainConfig, *, photos: int | None = None, gpus: _native.PathText | None = None,
          savings: bool = True) -> Plan:
+    require_config(config)
     return Plan(native_plan(config, photos=photos, gpus=gpus, savings=savings))
 
 

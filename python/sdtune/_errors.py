@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import _native
 
 
@@ -11,3 +13,10 @@ def config_error(where: str, what: str, hint: str = "") -> _native.ConfigError:
     error = _native.ConfigError(str(problem))
     error.problems, error.exit_code = [problem], 2
     return error
+
+
+def require_config(config: Any) -> None:
+    """Raises ConfigError where what was given for a configuration is none, such as a dict or a file's name."""
+    if not isinstance(config, _native.TrainConfig):
+        raise config_error("config", f"got {config!r:.80} (allowed: a TrainConfig)",
+                           "TrainConfig(**options) takes a dict's options, TrainConfig.from_yaml reads a file")

@@ -1,6 +1,7 @@
 """The live view of a run in a notebook: bar, remaining time, curves, newest validation images, warnings.
 
-Updated at most every half second, and never sooner than a hundred times as long as the last update took: 1 % of the time.
+Updated at most every half second, and never sooner than 200 times as long as the last update took: half a percent of the time, so that
+the last updates of a run, which no time follows, leave it below 1 %.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from ._native_views import validation_captions
 from ._progress import EVENTS, Recorder, duration
 
 SHORTEST_INTERVAL = 0.5  # s
-COST_FACTOR = 100  # the interval is at least this many times the update
+COST_FACTOR = 200  # the interval is at least this many times the update
 MOST_WARNINGS = 5
+TEXT = '<div style="line-height:1.4">'  # ipywidgets sets lines as far apart as its buttons
 
 
 class Screen(Protocol):
@@ -84,12 +86,12 @@ class LiveView:
         if self._failed or (began < self._next and not force):
             return
         try:
-            self._screen.show(state_html(self._recorder, end))
+            self._screen.show(TEXT + state_html(self._recorder, end) + "</div>")
             event = self._recorder.validation
             if event is not None and event is not self._images_of:
                 self._images_of = event
-                self._screen.show_images(f"<p>images of step {event.step}</p>"
-                                         + _html.figures(event.images, validation_captions(event)))
+                self._screen.show_images(f"{TEXT}<p>images of step {event.step}</p>"
+                                         + _html.figures(event.images, validation_captions(event)) + "</div>")
         except Exception:  # noqa: BLE001  the front end's, of any kind
             self._failed = True
         ended = self._clock()

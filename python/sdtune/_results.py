@@ -72,7 +72,9 @@ class PipelineOutput:
         else:
             what = "no images" if self._images is None else f"{len(self._images)} images"
             if self._images:
-                what += f" of {self._images[0].width} x {self._images[0].height}"
+                first = self._images[0]
+                width, height = first.size if hasattr(first, "convert") else first.shape[1::-1]  # PIL's, or an array [H, W, 3]
+                what += f" of {width} x {height}"
         seeds = f", seeds={self._seeds}" if self._seeds else ""
         prompts = list(dict.fromkeys(self._prompts))
         prompt = f", prompt={prompts[0]!r}" if len(prompts) == 1 else (f", {len(prompts)} prompts" if prompts else "")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _calls, _native
-from ._errors import config_error
+from ._errors import config_error, require_config
 from ._live_view import HtmlScreen, LiveView, Screen, WidgetScreen
 from ._progress import EVENTS, Recorder
 from ._results import TrainResult
@@ -80,6 +80,7 @@ def run(config: _native.TrainConfig, recorder: Recorder, views: list[Any], callb
 def train(config: _native.TrainConfig, on_step: Callable[[_native.StepEvent], object] | None = None, *, progress: bool = True,
           **callbacks: Any) -> TrainResult:
     """The signature is made by _signatures.py."""
+    require_config(config)
     if not isinstance(progress, bool):
         raise config_error("progress", f"got {progress!r} (allowed: True, False)")
     recorder = Recorder()

@@ -39,6 +39,7 @@ def test_a_run_is_watched_stopped_and_resumed_to_the_same_bits(tiny_sd1: Path, t
         assert (now.phase, now.step, now.total_steps) == ("training", 2, 4) and now.loss is not None and now.eta is not None
         images = run.latest_images
         assert len(images.images) == 2 and images.prompts == ["a cat"] * 2 and images._repr_html_().count("<img") == 2
+        assert repr(images).startswith("PipelineOutput(2 images of 32 x 32, seeds=")
         assert "running" in repr(run) and "step 2 of 4" in repr(run)
         with pytest.raises(TimeoutError, match="goes on: step 2 of 4"):
             run.wait(timeout=0.01)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -56,6 +57,15 @@ def test_english_reads_comments_and_docstrings(tmp_path: Path, monkeypatch: pyte
     assert list(check_english.docstring_texts()) == [("scripts/a.py", 1, '"""Draws it."""'), ("scripts/a.py", 2, "# a picture")]
     assert words_found("// draws a picture", "model/image/a.h") == ["picture", "draws"]
     assert words_found("// draws a number", "model/core/random.h") == []
+
+
+def test_english_reads_the_cells_of_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "examples/notebooks").mkdir(parents=True)
+    cells = [{"source": ["# Draw\n", "it"]}, {"source": "x = 1", "outputs": [{"text": "a picture"}]}]
+    (tmp_path / "examples/notebooks/a.ipynb").write_text(json.dumps({"cells": cells}))
+    monkeypatch.setattr(check_english, "ROOT", tmp_path)
+    place = "examples/notebooks/a.ipynb"
+    assert list(check_english.notebook_texts()) == [(place, 1, "# Draw"), (place, 2, "it"), (place, 3, "x = 1")]
 
 
 def test_every_exception_has_a_reason() -> None:

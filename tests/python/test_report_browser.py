@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browser import open_chromium
 from program import run
 from selenium import webdriver
-from selenium.webdriver.chrome.options import Options
-from selenium.webdriver.chrome.service import Service
 from tiny_models import make_pipeline
 from training_reference import write_base, write_photos
 
@@ -20,15 +19,7 @@ WIDTH, PHONE_WIDTH = 1200, 500
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
     """Headless Chromium of scripts/apt-test-packages.txt; every host name leads nowhere."""
-    driver = shutil.which("chromedriver")
-    assert driver, "scripts/setup.sh --tests installs chromium-driver"
-    options = Options()
-    profile = tmp_path_factory.mktemp("profile")
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                     f"--user-data-dir={profile}", f"--window-size={WIDTH},900", "--host-resolver-rules=MAP * ~NOTFOUND"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    chrome = webdriver.Chrome(options=options, service=Service(driver))
+    chrome = open_chromium(tmp_path_factory.mktemp("profile"), WIDTH, 900)
     yield chrome
     chrome.quit()
 

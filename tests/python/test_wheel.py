@@ -193,21 +193,17 @@ def kernel(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     os.environ.pop("JUPYTER_PATH") if before is None else os.environ.update(JUPYTER_PATH=before)
 
 
-def test_the_notebook_trains_is_interrupted_resumes_and_generates(
-        environment: Path, kernel: str, tiny_sd1: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    notebook = nbformat.read(ROOT / "examples/notebooks/portraits.ipynb", as_version=4)
-    assert all(not cell.get("outputs") for cell in notebook.cells), "committed without outputs"
-    settings = {"SDTUNE_BASE": tiny_sd1, "SDTUNE_IMAGES": ROOT / "examples/backpack_dog", "SDTUNE_STEPS": 6,
-                "SDTUNE_OUTPUT": tmp_path / "run", "OMP_NUM_THREADS": 1}
-    for name, value in settings.items():
-        monkeypatch.setenv(name, str(value))
-    origin = nbformat.v4.new_code_cell("sdtune.__file__")
+def test_the_first_notebook_runs_on_the_wheel_alone(environment: Path, kernel: str, tiny_sd1: Path, tmp_path: Path) -> None:
+    notebook = nbformat.read(ROOT / "examples/notebooks/first_portrait.ipynb", as_version=4)
+    (at,) = [index for index, cell in enumerate(notebook.cells) if "parameters" in cell.metadata.get("tags", [])]
+    settings = {"base": str(tiny_sd1), "photos": str(ROOT / "examples/backpack_dog"), "steps": 6, "output": str(tmp_path / "run")}
+    notebook.cells.insert(at + 1, nbformat.v4.new_code_cell("\n".join(f"{name} = {value!r}" for name, value in settings.items())))
+    origin = nbformat.v4.new_code_cell("print(sdtune.__file__, result.step)")
     notebook.cells.append(origin)
     place = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(notebook, kernel_name=kernel, timeout=240, resources=place).execute()
-    text = json.dumps(notebook.cells)
-    assert "interrupted; the state is saved" in text and "step 6 of 6" in text
-    assert str(environment) in origin.outputs[0]["data"]["text/plain"], "the wheel's module"
+    file, step = origin.outputs[0]["text"].split()
+    assert file.startswith(str(environment)) and step == "6", "the wheel's module trained"
     shown = [output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", [])]
-    assert sum("image/png" in data for data in shown) == 1
+    assert any("image/png" in data for data in shown)
     assert (tmp_path / "run/model/model_index.json").is_file()

@@ -1,0 +1,144 @@
+"""What goes wrong in a notebook: a killed kernel, a full disk, a folder in use, wrong values. Each with its class and its text."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+from notebooks import error_of, manager_of, printed, run_cells
+from test_check import small_disk
+from test_notebook_use import model_bytes, options
+
+import sdtune
+
+# A run that takes a while, with a checkpoint every third step.
+MAKE = "import os, time\nimport sdtune\nconfig = sdtune.TrainConfig(**{!r})"
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tiny_sd1: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The weights of 20 steps without a checkpoint and without a stop."""
+    folder = tmp_path_factory.mktemp("undisturbed") / "run"
+    sdtune.train(sdtune.TrainConfig(**options(tiny_sd1, folder, max_train_steps=20)))
+    return model_bytes(folder)
+
+
+def test_a_killed_kernel_loses_no_run(tiny_sd1: Path, tmp_path: Path, undisturbed: bytes) -> None:
+    settings = options(tiny_sd1, tmp_path / "run", max_train_steps=20, checkpointing_steps=3)
+    manager, client = manager_of(tmp_path)
+    try:
+        process = int(printed(client, MAKE.format(settings) + "\nprint(os.getpid())"))
+        step = int(printed(client, "run = sdtune.start(config, on_step=lambda event: time.sleep(0.2))\n"
+                                   "while run.progress.step < 8:\n    time.sleep(0.01)\nprint(run.progress.step)"))
+        os.kill(process, signal.SIGKILL)
+        assert manager.provisioner.process.wait(30) == -signal.SIGKILL  # type: ignore[union-attr]
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    assert 8 <= step < 20 and not (tmp_path / "run/model").exists()
+    *_, resumed = run_cells([
+        MAKE.format(settings), "result = sdtune.start(config, resume_from_checkpoint='latest').wait()",
+        "print(result.step, int(result.metrics['step'][0]))"], tmp_path)
+    last, first = map(int, resumed[0]["text"].split())
+    assert last == 20 and first in (7, 10, 13), "it goes on behind the newest checkpoint"
+    assert model_bytes(tmp_path / "run") == undisturbed
+
+
+def test_a_restarted_kernel_has_saved(tiny_sd1: Path, tmp_path: Path) -> None:
+    """By the menu's "Restart kernel", with no checkpoint before."""
+    settings = options(tiny_sd1, tmp_path / "run", max_train_steps=5000)
+    manager, client = manager_of(tmp_path)
+    try:
+        step = int(printed(client, MAKE.format(settings) + "\nrun = sdtune.start(config)\nwhile run.progress.step < 3:\n"
+                                   "    time.sleep(0.01)\nprint(run.progress.step)"))
+        assert not (tmp_path / "run/checkpoints").exists() or not list((tmp_path / "run/checkpoints").iterdir())
+        manager.restart_kernel()
+        client.wait_for_ready(timeout=60)
+        resumed = printed(client, MAKE.format(settings) + "\nrun = sdtune.start(config, resume_from_checkpoint='latest')\n"
+                                  "while run.is_running and run.progress.loss is None:\n    time.sleep(0.01)\nprint(run.progress.step)\n"
+                                  "run.stop()\nrun.wait()")
+        assert int(resumed) > step
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+FILL = """
+def fill(event):
+    if event.step == 5:
+        with open("{filler}", "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(1 << 16))
+            except OSError:
+                pass
+"""
+
+
+def test_a_full_disk_is_one_clear_exception_and_nothing_is_lost(tiny_sd1: Path, tmp_path: Path, undisturbed: bytes) -> None:
+    with small_disk(tmp_path / "disk", 200_000) as disk:
+        run, filler = disk / "run", disk / "filler"
+        settings = options(tiny_sd1, run, max_train_steps=20, checkpointing_steps=3)
+        *_, waited, state = run_cells([
+            MAKE.format(settings), FILL.format(filler=filler), "run = sdtune.start(config, on_step=fill)", "run.wait()", "print(run)",
+        ], tmp_path, allow_errors=True)
+        name, text = error_of(waited)
+        assert name == "StorageError" and str(run / "checkpoints") in text and "\n" not in text
+        assert "No space left on device" in text and text.endswith("free some space, or choose another --output")
+        assert "ended by StorageError: " in state[0]["text"]
+        assert [path.parent.name for path in run.glob("checkpoints/*/manifest.json")] == ["step-00000003"]
+        filler.unlink()
+        result = sdtune.start(sdtune.TrainConfig(**settings), resume_from_checkpoint="latest").wait()
+        assert result.metrics["step"].tolist() == list(range(4, 21))
+        assert model_bytes(run) == undisturbed
+
+
+def test_a_folder_in_use_is_refused_in_this_kernel_and_in_another(tiny_sd1: Path, tmp_path: Path) -> None:
+    settings = options(tiny_sd1, tmp_path / "run", max_train_steps=5000)
+    manager, client = manager_of(tmp_path)
+    try:
+        printed(client, MAKE.format(settings) + "\nrun = sdtune.start(config)\nwhile run.progress.step < 1:\n    time.sleep(0.01)")
+        same = printed(client, "try:\n    sdtune.start(config)\nexcept sdtune.ConfigError as error:\n    print(error)")
+        assert same.strip() == (f"{tmp_path / 'run'}: a run that this process started is writing here; "
+                                "stop() and wait() for it, or choose another output")
+        _, started, trained = run_cells([MAKE.format(settings), "sdtune.start(config)", "sdtune.train(config)"], tmp_path,
+                                        allow_errors=True)
+        line = re.compile(re.escape(str(tmp_path / "run")) + r": another run is writing here \(process \d+ on \S+\); wait for it, "
+                          "or choose another --output")
+        name, text = error_of(started)
+        assert name == "ConfigError" and line.fullmatch(text), text
+        name, text = error_of(trained)  # as the program, which lists that the folder has a run in it too
+        assert name == "ConfigError" and line.fullmatch(text.splitlines()[-1]), text
+        printed(client, "run.stop()\nprint(run.wait().step)")
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    assert list((tmp_path / "run/checkpoints").glob("step-*/manifest.json")), "the refused starts left the run alone"
+
+
+def test_what_is_missing_is_named(tiny_sd1: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    cases = [("base", "no_base", "ConfigError", "there is no such folder; give a diffusers folder, or a hub id such as org/name"),
+             ("images", "nobody", "ConfigError", "no such folder; name the folder of your photos"), ("images", "empty", "ConfigError", "no photo in this folder (0 other files); put 3 to 20 photos of the subject into it")]
+    settings = [options(tiny_sd1, tmp_path / "run") | {option: str(tmp_path / value)} for option, value, _, _ in cases]
+    cells = ["import sdtune", *(f"sdtune.start(sdtune.TrainConfig(**{one!r})).wait()" for one in settings)]
+    for (_, value, kind, words), outputs in zip(cases, run_cells(cells, tmp_path, allow_errors=True)[1:]):
+        name, text = error_of(outputs)
+        assert name == kind and text.startswith(f"{tmp_path / value}: ") and words in text and "\n" not in text, (name, text)
+    assert not (tmp_path / "run").exists(), "nothing is written"
+
+
+@pytest.mark.parametrize("cell, text", [
+    ("sdtune.TrainConfig(max_train_steps='many')", "max_train_steps: must be an integer (got many; allowed: 1 <= x <= 10000000)"),
+    ("sdtune.TrainConfig(imges='me')", "imges: unknown key imges; did you mean images?"),
+    *((f"sdtune.{call}({{'images': 'me'}})", "config: got {'images': 'me'} (allowed: a TrainConfig); TrainConfig(**options) takes a "
+       "dict's options, TrainConfig.from_yaml reads a file") for call in ("start", "train", "check", "plan")),
+    ("sdtune.start(sdtune.TrainConfig(), progress='no')", "progress: got 'no' (allowed: True, False)"),
+])
+def test_a_wrong_type_is_named_in_one_line(cell: str, text: str) -> None:
+    with pytest.raises(sdtune.ConfigError) as caught:
+        eval(cell, {"sdtune": sdtune})  # noqa: S307  our own words
+    assert str(caught.value) == text and caught.value.exit_code == 2 and len(caught.value.problems) == 1
