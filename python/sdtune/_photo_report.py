@@ -12,6 +12,7 @@ from . import _html, _native
 from ._reports import Json, Report, path_or_none, problems_of, rows_table
 from ._results import Problems
 
+NARROWEST = 180  # px: what is said of a photo stands below it
 WARNED, FINE = "#c98500", "#3a9a52"  # the bar above a photo: readable on light and dark
 FaceBox = tuple[float, float, float, float]
 
@@ -49,11 +50,11 @@ def figure(photo: PhotoFacts, faults: Sequence[_native.Problem], most_pixels: in
     """A photo with its name, its size, its caption and what is to be said of it."""
     try:
         image = _html.shrunk(_native.load_image(photo.file), most_pixels)
-        side = max(_html.SMALLEST_SIDE, image.shape[1])
+        side = max(NARROWEST, image.shape[1])
         shown = (f'<img style="width:100%" alt="{_html.text(photo.file.name)}" '
                  f'src="data:image/png;base64,{base64.b64encode(_html.png(image)).decode()}">')
     except _native.Error:
-        side, shown = _html.SMALLEST_SIDE, "<p>the file is gone</p>"
+        side, shown = NARROWEST, "<p>the file is gone</p>"
     said = "".join(f"<br><b>{_html.text(fault.what)}</b>{': ' if fault.hint else ''}{_html.text(fault.hint)}" for fault in faults)
     return (f'<figure style="margin:0;width:{side}px;border-top:4px solid {WARNED if faults else FINE}">{shown}'
             f'<figcaption style="font-size:85%;overflow-wrap:anywhere">{_html.text(photo.file.name)}, '
@@ -88,7 +89,9 @@ class PhotoReport(Report):
 
     def summary(self) -> str:
         """The counts, in a line."""
-        return f"{len(self.photos)} photos, {len(self.warnings)} warnings, {len(self.problems)} refused"
+        photos, warnings = (f"{len(items)} {word}{'' if len(items) == 1 else 's'}"
+                            for items, word in ((self.photos, "photo"), (self.warnings, "warning")))
+        return f"{photos}, {warnings}, {len(self.problems)} refused"
 
     def __repr__(self) -> str:
         lines = [f"PhotoReport({self.summary()})"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import json
 import os
 import selectors
@@ -29,6 +28,7 @@ def places() -> list[Path]:
     in_environment = package / "../../../.." / "bin" / "sdtune"
     found = [Path(os.path.normpath(place))
              for place in (in_environment, package.parent / "bin" / "sdtune", package / "../.." / "app" / "sdtune")]
+    import importlib.metadata  # here, since it loads much that `import sdtune` does not need
     try:
         files = importlib.metadata.distribution("sdtune").files or []
     except importlib.metadata.PackageNotFoundError:

@@ -206,7 +206,7 @@ def test_a_photo_report_shows_what_is_wrong_with_each_photo(tmp_path: Path) -> N
     assert page.tags.count("img") == 3 and page.tags.count("figure") == 4
     assert page.words.index("c.png, 96 x 64 px") < page.words.index("a.png, 96 x 64 px")
     assert page.words.count("is blurred") == 3 and "the file is gone" in page.words and "broken.jpg" in page.words
-    assert "4 photos, 1 warnings, 1 refused" in page.words and HOSTILE in page.words
+    assert "4 photos, 1 warning, 1 refused" in page.words and HOSTILE in page.words
     assert report.warnings_of(report.photos[3]) == list(report.warnings) and report.warnings_of(report.photos[0]) == []
     assert "refused: " in repr(report) and "warning: " in repr(report)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from program import run
@@ -128,6 +130,31 @@ def test_a_program_that_dies_is_said_to_have_died(tmp_path: Path, monkeypatch: p
         with pytest.raises(sdtune.Error) as caught:
             sdtune.render(progress=False)
         assert said in str(caught.value) and caught.value.exit_code == code and type(caught.value) is sdtune.Error
+
+
+@pytest.mark.parametrize("package, program", [("lib/python3.11/site-packages/sdtune", "bin/sdtune"), ("sdtune", "bin/sdtune"),
+                                              ("python/sdtune", "app/sdtune")], ids=["environment", "pip --target", "build folder"])
+def test_the_program_is_found_in_every_layout(package: str, program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an environment, of `pip install --target`, of a build folder; where pip's own list names it, there first."""
+    module = tmp_path / package / "_native.so"
+    monkeypatch.setattr(_program._native, "__file__", str(module))
+    assert tmp_path / program in _program.places()
+
+    class Listed:
+        """A line of pip's list."""
+        def __init__(self, path: Path) -> None:
+            self.name, self.path = path.name, path
+
+        def locate(self) -> Path:
+            return self.path
+
+    def listed(own: Path) -> object:
+        return lambda name: SimpleNamespace(files=[Listed(own), Listed(tmp_path / "elsewhere" / "sdtune")])
+
+    monkeypatch.setattr(importlib.metadata, "distribution", listed(module))
+    assert _program.places()[0] == tmp_path / "elsewhere" / "sdtune"
+    monkeypatch.setattr(importlib.metadata, "distribution", listed(tmp_path / "another" / "_native.so"))
+    assert tmp_path / "elsewhere" / "sdtune" not in _program.places()
 
 
 def test_only_the_program_of_this_module_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
