@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/caller.h"
 #include "app/cli/error_report.h"
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
@@ -13,6 +14,7 @@
 
 int main(int argc, char** argv) {
   try {
+    sdtune::app::end_with_caller();
     sdtune::app::ignore_closed_pipes();
     const int code = sdtune::app::run_command_line(std::vector<std::string>(argv + 1, argv + argc));
     sdtune::app::finish_output();

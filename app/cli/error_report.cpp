@@ -12,6 +12,7 @@
 #include <new>
 #include <string>
 
+#include "app/cli/caller.h"
 #include "model/core/out_of_memory.h"
 
 namespace sdtune::app {
@@ -35,15 +36,31 @@ bool is_device(int file) {
 struct Report {
   ExitCode code = ExitCode::kBug;
   std::vector<Problem> problems;
+  std::string type = "Error";  // the class of the Python module that says the same
 };
+
+std::string type_of(const Error& error) {
+  if (dynamic_cast<const ConfigError*>(&error) != nullptr) return "ConfigError";
+  if (dynamic_cast<const WeightError*>(&error) != nullptr) return "WeightError";
+  if (dynamic_cast<const DataError*>(&error) != nullptr) return "DataError";
+  if (dynamic_cast<const CheckpointError*>(&error) != nullptr) return "CheckpointError";
+  if (dynamic_cast<const OutOfMemoryError*>(&error) != nullptr) return "OutOfMemoryError";
+  if (dynamic_cast<const StorageError*>(&error) != nullptr) return "StorageError";
+  if (dynamic_cast<const NonFiniteError*>(&error) != nullptr) return "NonFiniteError";
+  if (dynamic_cast<const PeerLostError*>(&error) != nullptr) return "PeerLostError";
+  return "Error";
+}
 
 constexpr const char* kMemoryHint =
     "sample: a smaller --batch or size; train: a smaller --micro-batch or --resolution, or --gradient-checkpointing";
 
 Report describe_torch_error(const c10::Error& error) {
   const std::string text = debugging() ? error.what() : first_line(error.what_without_backtrace());
-  if (model::is_out_of_memory(error)) return {ExitCode::kOutOfMemory, {{"memory", text, kMemoryHint}}};
-  if (dynamic_cast<const c10::DistError*>(&error) != nullptr) return {ExitCode::kPeerLost, {{"ranks", text, ""}}};
+  if (model::is_out_of_memory(error))
+    return {ExitCode::kOutOfMemory, {{"memory", text, kMemoryHint}}, "OutOfMemoryError"};
+  if (dynamic_cast<const c10::DistError*>(&error) != nullptr) {
+    return {ExitCode::kPeerLost, {{"ranks", text, ""}}, "PeerLostError"};
+  }
   return {ExitCode::kBug, {{"internal error", text, "SDTUNE_DEBUG=1 shows where"}}};
 }
 
@@ -51,13 +68,13 @@ Report describe(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
-    return {error.code(), error.problems()};
+    return {error.code(), error.problems(), type_of(error)};
   } catch (const c10::Error& error) {
     return describe_torch_error(error);
   } catch (const std::bad_alloc&) {
-    return {ExitCode::kOutOfMemory, {{"memory", "the system has no memory left", kMemoryHint}}};
+    return {ExitCode::kOutOfMemory, {{"memory", "the system has no memory left", kMemoryHint}}, "OutOfMemoryError"};
   } catch (const std::filesystem::filesystem_error& error) {
-    return {ExitCode::kStorage, {{error.path1().string(), error.code().message(), ""}}};
+    return {ExitCode::kStorage, {{error.path1().string(), error.code().message(), ""}}, "StorageError"};
   } catch (const std::exception& error) {
     return {ExitCode::kBug, {{"internal error", debugging() ? error.what() : first_line(error.what()), ""}}};
   } catch (...) {
@@ -73,6 +90,10 @@ void print_problems(const std::vector<Problem>& problems) {
 
 int report_exception(const std::exception_ptr& exception) noexcept {
   const Report report = describe(exception);
+  try {
+    if (tell_caller(report.type, report.code, report.problems)) return static_cast<int>(report.code);
+  } catch (const std::bad_alloc&) {  // the lines need less memory
+  }
   print_problems(report.problems);
   return static_cast<int>(report.code);
 }

@@ -1,5 +1,5 @@
 // What the user sees of an error: one line on stderr a problem, an exit code, and the same in last_error.json of the
-// run folder once there is one.
+// run folder once there is one. Another program may ask for it as JSON (caller.h).
 #pragma once
 
 #include <exception>

@@ -9,11 +9,18 @@
 
 namespace sdtune::app {
 
+// A word that a command takes by its place: `sdtune inspect PATH`.
+struct CommandWord {
+  std::string name;  // "path": the argument of its Python twin
+  std::string help;
+};
+
 // What is said of a command besides its options.
 struct CommandHelp {
   std::string name;     // "train"
   std::string summary;  // one sentence
   std::string usage;    // "sdtune train --images DIR [options]"
+  std::vector<CommandWord> words = {};
 };
 
 // For a terminal of `columns` characters: the options by group, each with default, unit and range, then what each

@@ -1,10 +1,13 @@
 // `sdtune doctor`: faults and warnings of a folder of photos, before training; or of the machine.
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "app/cli/error_report.h"
+#include "app/cli/print_json.h"
 #include "app/commands/command.h"
 #include "app/commands/photo_advice.h"
+#include "app/commands/photo_json.h"
 #include "app/commands/training_arguments.h"
 #include "model/machine/machine_text.h"
 #include "model/options/option_group.h"
@@ -41,12 +44,9 @@ class DoctorCommand : public Command {
     }
     if (!problems.empty()) throw ConfigError(problems);
     const train::PhotoReport report = train::examine_photos(config, train::evaluate::classifier_reader_source());
-    if (json_) {
-      print_json(report);
-    } else {
-      print_text(report);
-    }
-    if (!contact_sheet_.empty()) write_sheet(report, config.data);
+    if (!json_) print_text(report);
+    const std::optional<std::size_t> shown = write_sheet(report, config.data);
+    if (json_) print_report(report, shown);
     finish_output();
     return static_cast<int>(report.folder.bad.empty() ? ExitCode::kDone : ExitCode::kBadInput);
   }
@@ -74,7 +74,7 @@ class DoctorCommand : public Command {
     if (!problems.empty()) throw ConfigError(problems);
     const model::MachineReport report = model::report_machine(config.run.output.empty() ? "runs" : config.run.output);
     if (json_) {
-      std::puts(model::machine_json(report).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+      print_json(model::machine_json(report));
     } else {
       std::fputs(model::machine_text(report).c_str(), stdout);
     }
@@ -82,29 +82,12 @@ class DoctorCommand : public Command {
     return static_cast<int>(report.has_failed() ? ExitCode::kBadInput : ExitCode::kDone);
   }
 
-  static Json photo_json(const train::Photo& photo) {
-    Json json{{"file", photo.path.string()},      {"width", photo.width},     {"height", photo.height},
-              {"orientation", photo.orientation}, {"caption", photo.caption}, {"repeats", photo.repeats}};
-    if (!photo.analysis) return json;
-    json["sharpness"] = photo.analysis->signs.sharpness;
-    json["faces"] = Json::array();
-    for (const model::ImageBox& face : photo.analysis->faces) {
-      json["faces"].push_back({face.left, face.top, face.width, face.height});
-    }
-    return json;
-  }
-
-  static void print_json(const train::PhotoReport& report) {
-    Json json;
-    json["photos"] = Json::array();
-    for (const train::Photo& photo : report.folder.photos) json["photos"].push_back(photo_json(photo));
-    json["problems"] = problems_json(report.folder.bad);
-    std::vector<Problem> warnings = report.folder.warnings;
-    warnings.insert(warnings.end(), report.diagnosis.warnings.begin(), report.diagnosis.warnings.end());
-    json["warnings"] = problems_json(warnings);
-    json["notes"] = report.diagnosis.notes;
-    json["left_out"] = problems_json(report.folder.left_out);
-    std::puts(json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  // `shown`: how many photos the contact sheet shows, unset without one.
+  void print_report(const train::PhotoReport& report, std::optional<std::size_t> shown) const {
+    Json json = photo_report_json(report);
+    json["contact_sheet"] = shown ? Json(contact_sheet_) : Json();
+    if (shown) json["contact_sheet_photos"] = *shown;
+    print_json(json);
   }
 
   static void print_text(const train::PhotoReport& report) {
@@ -122,8 +105,9 @@ class DoctorCommand : public Command {
                 report.folder.warnings.size() + report.diagnosis.warnings.size(), report.folder.bad.size());
   }
 
-  void write_sheet(const train::PhotoReport& report, const train::DataOptions& options) const {
-    if (report.folder.photos.empty()) return;
+  // How many photos it shows; unset where none is written.
+  std::optional<std::size_t> write_sheet(const train::PhotoReport& report, const train::DataOptions& options) const {
+    if (contact_sheet_.empty() || report.folder.photos.empty()) return std::nullopt;
     const std::filesystem::path path = contact_sheet_;
     if (path.has_parent_path()) real_file_system().create_directories(path.parent_path());
     const std::size_t shown = train::write_contact_sheet(real_file_system(), path, report, options);
@@ -131,6 +115,7 @@ class DoctorCommand : public Command {
       std::fprintf(stderr, "sdtune: note: the contact sheet shows the first %zu photos\n", shown);
     }
     if (!json_) std::puts(contact_sheet_.c_str());
+    return shown;
   }
 
   bool machine_ = false;

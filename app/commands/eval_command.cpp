@@ -7,6 +7,7 @@
 
 #include "app/cli/error_report.h"
 #include "app/cli/given_options.h"
+#include "app/cli/print_json.h"
 #include "app/commands/chosen_model.h"
 #include "app/commands/command.h"
 #include "app/commands/eval_options.h"
@@ -83,7 +84,7 @@ class EvalCommand : public Command {
         },
         [&classifier](const torch::Tensor& images) { return classifier.read(images); },
         [this](const std::string& what) { progress_.update(what, true); }};
-    write(evaluate::evaluate(subject, shuffled, tools, plan_));
+    write(evaluate::evaluate(subject, shuffled, tools, plan_), chosen.folder, base_folder);
     return 0;
   }
 
@@ -158,17 +159,23 @@ class EvalCommand : public Command {
     return (subject_number_ + 1) % train::portrait::people_in(train::portrait::PortraitSet::kReserved);
   }
 
-  void write(const evaluate::Evaluation& evaluation) {
+  void write(const evaluate::Evaluation& evaluation, const fs::path& model, const fs::path& base) {
     progress_.finish();
-    Json json{{"subject", subject_number_}, {"seed", options_.seed}};
+    Json json{{"subject", subject_number_},
+              {"seed", options_.seed},
+              {"model", model.string()},
+              {"base", base.string()},
+              {"images", options_.images.empty() ? Json() : Json(options_.images)},
+              {"output", options_.output}};
     json.update(evaluate::to_json(evaluation));
     const fs::path folder = options_.output;
     real_file_system().create_directories(folder);
-    write_file_atomically(real_file_system(), folder / "eval.json", json.dump(2) + "\n");
+    write_file_atomically(real_file_system(), folder / "eval.json",
+                          json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
     model::write_png(real_file_system(), folder / "sheet.png", evaluate::sheet_of(evaluation),
                      {{"Software", "sdtune " SDTUNE_VERSION}});
     if (options_.json) {
-      std::puts(json.dump(2).c_str());
+      print_json(json);
     } else {
       std::fputs(evaluate::table_of(evaluation).c_str(), stdout);
       std::printf("%s\n%s\n", (folder / "eval.json").c_str(), (folder / "sheet.png").c_str());

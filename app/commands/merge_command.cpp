@@ -7,6 +7,7 @@
 
 #include "app/cli/error_report.h"
 #include "app/cli/given_options.h"
+#include "app/cli/print_json.h"
 #include "app/commands/chosen_model.h"
 #include "app/commands/command.h"
 #include "app/commands/merge_options.h"
@@ -67,12 +68,28 @@ class MergeCommand : public Command {
     write(source);
     std::fprintf(stderr, "merged   %zu branches, %s\nchecked  read back, verified bit for bit\n", branches,
                  model::dtype_name(dtype_of(source)).c_str());
-    std::puts(options_.output.c_str());
+    print(branches, dtype_of(source));
     finish_output();
     return 0;
   }
 
  private:
+  void print(std::size_t branches, torch::Dtype dtype) const {
+    if (!options_.json) {
+      std::puts(options_.output.c_str());
+      return;
+    }
+    Json loras = Json::array();
+    for (const model::WeightedLora& lora : loras_) {
+      loras.push_back({{"file", lora.file.string()}, {"weight", lora.weight}});
+    }
+    print_json({{"model", options_.model},
+                {"loras", loras},
+                {"branches", branches},
+                {"dtype", model::dtype_name(dtype)},
+                {"output", options_.output}});
+  }
+
   // Throws all that is wrong at once.
   void read_options(const Arguments& arguments) {
     GivenOptions given = apply_options(options_.fields(), arguments, "", "name the model with --model");

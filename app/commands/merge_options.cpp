@@ -23,6 +23,7 @@ FieldList MergeOptions::fields() {
       .choices({"auto", "float32", "bfloat16", "float16"})
       .placeholder("DTYPE");
   group.add("overwrite", &overwrite, "Replace the output if it is a model.");
+  group.add("json", &json, "Print the result as one JSON object.");
   for (Field& item : single_file.fields()) list.push_back(std::move(item));
   return list;
 }

@@ -15,6 +15,7 @@ struct MergeOptions {
   std::string output;             // a folder, or a .safetensors file
   std::string dtype = "auto";     // of the weights written; auto: the model's
   bool overwrite = false;
+  bool json = false;
   SingleFileFields single_file;
 
   FieldList fields();

@@ -1,7 +1,10 @@
-// `sdtune reference`: docs/reference.md, from the fields of every command.
+// `sdtune reference`: docs/reference.md, from the fields of every command; with --json the same for programs.
 #include <cstdio>
 
+#include "app/cli/print_json.h"
 #include "app/commands/command.h"
+#include "app/commands/options_json.h"
+#include "model/options/option_group.h"
 
 namespace sdtune::app {
 namespace {
@@ -11,11 +14,27 @@ class ReferenceCommand : public Command {
   CommandHelp help() const override {
     return {"reference", "Prints docs/reference.md: every option of every command.", "sdtune reference"};
   }
-  FieldList fields() override { return {}; }
+  FieldList fields() override {
+    FieldList list;
+    OptionGroup(list, "Reference").add("json", &json_, "Print the options as one JSON object.");
+    return list;
+  }
   bool hidden() const override { return true; }
 
   int run(Arguments arguments) override {
+    Origins unused;
+    apply_settings(fields(), arguments.settings, unused, arguments.problems);
     if (!arguments.problems.empty()) throw ConfigError(arguments.problems);
+    if (json_) {
+      print_json(options_json(make_commands()));
+    } else {
+      print_markdown();
+    }
+    return 0;
+  }
+
+ private:
+  static void print_markdown() {
     std::string text =
         "# Options\n\nMade by `scripts/make_reference.py` from the declarations in the sources; do not edit.\n\n"
         "Flags may be written with underscores too (`--learning_rate`), and the same names are the keys of\n"
@@ -32,8 +51,9 @@ class ReferenceCommand : public Command {
                                                   presets.empty() || is_train ? FieldList() : of_train));
     }
     std::fputs(text.c_str(), stdout);
-    return 0;
   }
+
+  bool json_ = false;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "app/cli/error_report.h"
 #include "app/cli/given_options.h"
+#include "app/cli/print_json.h"
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
 #include "app/commands/render_options.h"
@@ -63,13 +64,11 @@ class RenderCommand : public Command {
     portrait::RenderFolder folder(real_file_system(), options_.output, options_.overwrite);
     install_stop_signals();
     const std::int64_t rendered = render_all(folder);
-    std::puts(folder.finish().c_str());
-    if (!sheet_.empty()) {
-      write_sheet();
-      std::puts(options_.contact_sheet.c_str());
-    }
-    finish_output();
+    const fs::path labels = folder.finish();
+    if (!sheet_.empty()) write_sheet();
     const double seconds = seconds_since(start_);
+    print(labels, rendered, seconds);
+    finish_output();
     std::fprintf(stderr, "%lld images of %lld px in %.1f s (%.0f/s)\n", static_cast<long long>(rendered),
                  static_cast<long long>(options_.size), seconds,
                  static_cast<double>(rendered) / std::max(seconds, 1e-3));
@@ -118,6 +117,22 @@ class RenderCommand : public Command {
                  portrait::label_line(name + ".png", rendered.caption, rendered.seeds, rendered.who, rendered.now));
       if (!options_.contact_sheet.empty()) sheet_.push_back(std::move(image));
     }
+  }
+
+  void print(const fs::path& labels, std::int64_t rendered, double seconds) const {
+    const std::string& sheet = options_.contact_sheet;
+    if (options_.json) {
+      print_json({{"output", options_.output},
+                  {"labels", labels.string()},
+                  {"images", rendered},
+                  {"planned", plan_.images()},
+                  {"size", options_.size},
+                  {"contact_sheet", sheet_.empty() ? Json() : Json(sheet)},
+                  {"seconds", seconds}});
+      return;
+    }
+    std::puts(labels.c_str());
+    if (!sheet_.empty()) std::puts(sheet.c_str());
   }
 
   void write_sheet() const {

@@ -44,6 +44,7 @@ void add_render_output(OptionGroup group, RenderOptions& options) {
       .placeholder("FILE.png");
   group.add("threads", &options.threads, "Threads for rendering; unset: one per core. Changes no image.").range(1, 256);
   group.add("overwrite", &options.overwrite, "Replace the files of an earlier render in the folder; other files stay.");
+  group.add("json", &options.json, "Print the result as one JSON object.");
   group.add("config", &options.config, "YAML file with options; flags override it.").placeholder("FILE.yaml");
 }
 

@@ -27,6 +27,7 @@ struct RenderOptions {
   std::string contact_sheet;            // a PNG file; empty: none
   std::optional<std::int64_t> threads;  // unset: one a core
   bool overwrite = false;
+  bool json = false;
 
   FieldList fields();
 };

@@ -4,6 +4,7 @@
 
 #include "app/cli/error_report.h"
 #include "app/cli/given_options.h"
+#include "app/cli/print_json.h"
 #include "app/commands/command.h"
 #include "app/commands/model_output.h"
 #include "app/convert/convert_options.h"
@@ -120,7 +121,19 @@ class ConvertCommand : public Command {
                  model::dtype_name(report.dtype).c_str());
     std::fprintf(stderr, "%s\n",
                  request.dry_run ? "dry run  nothing is written" : "checked  read back, verified bit for bit");
-    if (!request.dry_run) std::puts(request.output.c_str());
+    if (options_.json) {
+      print_json({{"kind", "model"},
+                  {"model", request.model.string()},
+                  {"output", request.dry_run ? Json() : Json(request.output.string())},
+                  {"family", model::family_name(report.family)},
+                  {"prediction_type", report.prediction.type},
+                  {"prediction_origin", report.prediction.origin},
+                  {"tensors", report.matched},
+                  {"ignored", report.ignored},
+                  {"dtype", model::dtype_name(report.dtype)}});
+    } else if (!request.dry_run) {
+      std::puts(request.output.c_str());
+    }
   }
 
   ConvertOptions options_;

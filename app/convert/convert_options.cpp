@@ -31,6 +31,7 @@ FieldList ConvertOptions::fields() {
       .placeholder("DTYPE");
   group.add("overwrite", &overwrite, "Replace the output if it is a model.");
   group.add("dry_run", &dry_run, "Compare key names and shapes and print what would be written.");
+  group.add("json", &json, "Print the result as one JSON object.");
   for (Field& item : single_file.fields()) list.push_back(std::move(item));
   return list;
 }

@@ -18,6 +18,7 @@ struct ConvertOptions {
   std::string dtype = "auto";
   bool overwrite = false;
   bool dry_run = false;
+  bool json = false;
   SingleFileFields single_file;
 
   FieldList fields();

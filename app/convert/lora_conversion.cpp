@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "app/cli/print_json.h"
 #include "app/commands/model_output.h"
 #include "model/base/error.h"
 #include "model/core/device.h"
@@ -72,13 +73,22 @@ void convert_lora(const ConvertOptions& options) {
   std::fprintf(stderr, "lora     %s\nlayers   %zu of %s\n", file.c_str(), weights.size(), folder.c_str());
   if (options.dry_run) {
     std::fprintf(stderr, "dry run  nothing is written\n");
-    return;
+  } else {
+    model::write_lora(real_file_system(), options.output, bundle, weights,
+                      is_kohya ? model::LoraStyle::kKohya : model::LoraStyle::kDiffusers, dtype,
+                      is_kohya ? kohya_metadata(weights) : std::map<std::string, std::string>());
+    std::fprintf(stderr, "checked  read back, verified bit for bit\n");
   }
-  model::write_lora(real_file_system(), options.output, bundle, weights,
-                    is_kohya ? model::LoraStyle::kKohya : model::LoraStyle::kDiffusers, dtype,
-                    is_kohya ? kohya_metadata(weights) : std::map<std::string, std::string>());
-  std::fprintf(stderr, "checked  read back, verified bit for bit\n");
-  std::puts(options.output.c_str());
+  if (options.json) {
+    print_json({{"kind", "lora"},
+                {"model", folder.string()},
+                {"lora", file.string()},
+                {"output", options.dry_run ? Json() : Json(options.output)},
+                {"layers", weights.size()},
+                {"naming", options.lora_naming}});
+  } else if (!options.dry_run) {
+    std::puts(options.output.c_str());
+  }
 }
 
 }  // namespace sdtune::app

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "app/cli/print_json.h"
 #include "app/commands/model_output.h"
 #include "model/base/error.h"
 #include "model/base/printable.h"
@@ -48,12 +49,21 @@ void convert_pickle(const ConvertOptions& options) {
                read.left_out.empty() ? "" : printable(read.left_out.front()).c_str());
   if (options.dry_run) {
     std::fprintf(stderr, "dry run  nothing is written\n");
-    return;
+  } else {
+    model::write_safetensors(real_file_system(), output, read.tensors, dtype);
+    verify(output, read.tensors, dtype);
+    std::fprintf(stderr, "checked  read back, verified bit for bit\n");
   }
-  model::write_safetensors(real_file_system(), output, read.tensors, dtype);
-  verify(output, read.tensors, dtype);
-  std::fprintf(stderr, "checked  read back, verified bit for bit\n");
-  std::puts(output.c_str());
+  if (options.json) {
+    print_json({{"kind", "pickle"},
+                {"pickle", options.pickle},
+                {"pickle_key", read.key},
+                {"output", options.dry_run ? Json() : Json(options.output)},
+                {"tensors", read.tensors.size()},
+                {"left_out", read.left_out}});
+  } else if (!options.dry_run) {
+    std::puts(output.c_str());
+  }
 }
 
 }  // namespace sdtune::app

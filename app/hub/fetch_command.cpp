@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "app/cli/error_report.h"
+#include "app/cli/print_json.h"
 #include "app/commands/command.h"
 #include "app/hub/blob_download.h"
 #include "app/hub/fetch_options.h"
@@ -27,8 +28,10 @@ constexpr std::uint64_t kLargestIndex = 1 << 20;
 class FetchCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"fetch", "Downloads a model of a Hugging Face hub into its cache.",
-            "sdtune fetch ORG/NAME [--file FILE] [options]"};
+    return {"fetch",
+            "Downloads a model of a Hugging Face hub into its cache.",
+            "sdtune fetch ORG/NAME [--file FILE] [options]",
+            {{"id", "Name of the model on the hub: ORG/NAME."}}};
   }
   FieldList fields() override { return options_.fields(); }
 
@@ -46,12 +49,27 @@ class FetchCommand : public Command {
     for (const std::string& file : options_.files) places.push_back(fetch_file(client, repository, folder, file));
     if (places.empty()) places.push_back(fetch_pipeline(client, repository, folder));
     folder.write_reference(options_.revision, repository.commit);
-    for (const fs::path& place : places) std::puts(place.c_str());
+    print(repository, places);
     finish_output();
     return 0;
   }
 
  private:
+  void print(const HubRepository& repository, const std::vector<fs::path>& places) const {
+    if (!options_.json) {
+      for (const fs::path& place : places) std::puts(place.c_str());
+      return;
+    }
+    Json paths = Json::array();
+    for (const fs::path& place : places) paths.push_back(place.string());
+    print_json({{"id", id_},
+                {"revision", options_.revision},
+                {"commit", repository.commit},
+                {"licence", repository.licence.empty() ? Json() : Json(repository.licence)},
+                {"paths", paths},
+                {"files", files_}});
+  }
+
   void read_options(const Arguments& arguments) {
     std::vector<Problem> problems = arguments.problems;
     Origins unused;
@@ -75,7 +93,7 @@ class FetchCommand : public Command {
     if (!problems.empty()) throw ConfigError(problems);
   }
 
-  fs::path fetch_pipeline(HubClient& client, const HubRepository& repository, const CacheFolder& folder) const {
+  fs::path fetch_pipeline(HubClient& client, const HubRepository& repository, const CacheFolder& folder) {
     const std::vector<std::string>& there = repository.files;
     if (std::find(there.begin(), there.end(), kIndex) == there.end()) refuse_no_pipeline(repository);
     const fs::path index = fetch_file(client, repository, folder, kIndex);
@@ -97,8 +115,8 @@ class FetchCommand : public Command {
                       "name one file with --file" + (some.empty() ? "" : ", such as " + some));
   }
 
-  static fs::path fetch_file(HubClient& client, const HubRepository& repository, const CacheFolder& folder,
-                             const std::string& file) {
+  fs::path fetch_file(HubClient& client, const HubRepository& repository, const CacheFolder& folder,
+                      const std::string& file) {
     const HubFile expected = read_hub_file(client, repository, file);
     const bool shows = is_terminal(stderr);
     auto shown = std::chrono::steady_clock::now();
@@ -111,11 +129,14 @@ class FetchCommand : public Command {
     const bool is_new = download_blob(client, repository, file, expected, folder, listen);
     std::fprintf(stderr, "%s%s  %s, %s\n", shows ? "\r\x1b[K" : "", is_new ? "fetched" : "is there",
                  printable(file).c_str(), size_text(expected.size).c_str());
-    return folder.link(repository.commit, file, expected.hash);
+    const fs::path link = folder.link(repository.commit, file, expected.hash);
+    files_.push_back({{"file", file}, {"bytes", expected.size}, {"path", link.string()}, {"downloaded", is_new}});
+    return link;
   }
 
   FetchOptions options_;
   std::string id_;
+  Json files_ = Json::array();  // of the report
 };
 
 }  // namespace

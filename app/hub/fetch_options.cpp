@@ -28,6 +28,7 @@ FieldList FetchOptions::fields() {
            "Cache to write to; empty: HF_HUB_CACHE, HF_HOME/hub, else ~/.cache/huggingface/hub.")
       .placeholder("DIR");
   group.add("retries", &retries, "Tries after a failed connection, when no byte came in between.").range(0, 100);
+  group.add("json", &json, "Print the result as one JSON object.");
   return list;
 }
 

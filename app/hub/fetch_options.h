@@ -16,6 +16,7 @@ struct FetchOptions {
   std::vector<std::string> without;
   std::string cache_dir;
   std::int64_t retries = 5;
+  bool json = false;
 
   FieldList fields();
 };

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "app/cli/error_report.h"
+#include "app/cli/print_json.h"
 #include "app/commands/command.h"
 #include "app/hub/hub_repository.h"
 #include "app/hub/hub_upload.h"
@@ -24,8 +25,10 @@ constexpr const char* kSheet = "images/sheet.png";
 class PushCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"push", "Uploads a model or LoRA to a Hugging Face hub, with a model card.",
-            "sdtune push RUN ORG/NAME [--dry-run] [options]"};
+    return {"push",
+            "Uploads a model or LoRA to a Hugging Face hub, with a model card.",
+            "sdtune push RUN ORG/NAME [--dry-run] [options]",
+            {{"run", "Run folder, or folder of a model or LoRA."}, {"id", "Name of the model on the hub: ORG/NAME."}}};
   }
   FieldList fields() override { return options_.fields(); }
 
@@ -38,7 +41,11 @@ class PushCommand : public Command {
     }
     if (options_.dry_run) {
       std::fprintf(stderr, "dry run  nothing is uploaded\n");
-      std::fputs(card_of(request.files).c_str(), stdout);
+      if (options_.json) {
+        print_report(request, "", "");
+      } else {
+        std::fputs(card_of(request.files).c_str(), stdout);
+      }
       finish_output();
       return 0;
     }
@@ -50,12 +57,30 @@ class PushCommand : public Command {
     require_repository(client, id_, options_.is_private);
     const std::string commit = upload_files(client, request);
     std::fprintf(stderr, "commit   %s\n", commit.empty() ? "not named by the hub" : printable(commit).c_str());
-    std::printf("%s/%s\n", client.settings().endpoint.c_str(), id_.c_str());
+    const std::string url = client.settings().endpoint + "/" + id_;
+    if (options_.json) {
+      print_report(request, commit, url);
+    } else {
+      std::puts(url.c_str());
+    }
     finish_output();
     return 0;
   }
 
  private:
+  // `commit` and `url` are empty where nothing was uploaded.
+  void print_report(const UploadRequest& request, const std::string& commit, const std::string& url) const {
+    Json files = Json::array();
+    for (const PushFile& file : request.files) files.push_back({{"file", file.path}, {"bytes", file.size}});
+    print_json({{"id", id_},
+                {"revision", options_.revision},
+                {"uploaded", !options_.dry_run},
+                {"commit", commit.empty() ? Json() : Json(commit)},
+                {"url", url.empty() ? Json() : Json(url)},
+                {"files", files},
+                {"card", card_of(request.files)}});
+  }
+
   void read_options(const Arguments& arguments) {
     std::vector<Problem> problems = arguments.problems;
     Origins unused;

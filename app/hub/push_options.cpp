@@ -17,6 +17,7 @@ FieldList PushOptions::fields() {
   group.add("with_sheet", &with_sheet, "Put generated images into the model card.");
   group.add("dry_run", &dry_run, "List the files and print the model card, without a connection.");
   group.add("retries", &retries, "Tries after a failed request.").range(0, 100);
+  group.add("json", &json, "Print the result as one JSON object.");
   return list;
 }
 

@@ -16,6 +16,7 @@ struct PushOptions {
   bool with_sheet = true;
   bool dry_run = false;
   std::int64_t retries = 5;
+  bool json = false;
 
   FieldList fields();
 };

@@ -59,8 +59,10 @@ void print(const Json& json, const std::string& indent) {
 class InspectCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"inspect", "Describes a model folder, safetensors file, checkpoint, run or image folder.",
-            "sdtune inspect PATH [--json]"};
+    return {"inspect",
+            "Describes a model folder, safetensors file, checkpoint, run or image folder.",
+            "sdtune inspect PATH [--json]",
+            {{"path", "A model folder, part of a model, safetensors file, checkpoint, run, or image folder or file."}}};
   }
 
   FieldList fields() override {

@@ -16,6 +16,7 @@ add_python_side()
 add_signatures()
 
 from ._native import *  # noqa: E402,F401,F403
-from ._native import __version__ as __version__  # noqa: E402
+from ._native import __version__ as __version__, evaluate as eval  # noqa: E402,F401
+from . import types as types  # noqa: E402
 
 __all__ = [name for name in vars(_native) if not name.startswith("_")]

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from . import _native
 
 
+def error_of(kind: str, faults: Sequence[tuple[str, str, str]], exit_code: int) -> _native.Error:
+    """An error of the class that has this name, with these faults: (where, what, hint). Error for a name that no class has."""
+    found = getattr(_native, kind, None)
+    error_class = found if isinstance(found, type) and issubclass(found, _native.Error) else _native.Error
+    problems = [_native.Problem(*fault) for fault in faults]
+    error = error_class("\n".join(map(str, problems)))
+    error.problems, error.exit_code = problems, exit_code
+    return error
+
+
 def config_error(where: str, what: str, hint: str = "") -> _native.ConfigError:
     """A ConfigError of one fault."""
-    problem = _native.Problem(where, what, hint)
-    error = _native.ConfigError(str(problem))
-    error.problems, error.exit_code = [problem], 2
+    error = error_of("ConfigError", [(where, what, hint)], 2)
+    assert isinstance(error, _native.ConfigError)
     return error
 
 

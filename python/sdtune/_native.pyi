@@ -1,12 +1,17 @@
 """The C++ core of sdtune, as `import sdtune` shows it. Arrays in: NumPy, lists, or anything with __dlpack__."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from .types import (
+    Concept, CropStyle, Detail, Dtype, HuberSchedule, ImageInterpolationMode, LoraNaming, LossType, LrScheduler, Method,
+    MixedPrecision, OnBadImage, Optimizer, PortraitSet, PredictionType, Preemption, PromptSyntax, ReportTo, Sampler,
+)
 
 Floats = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
@@ -231,10 +236,10 @@ class StableDiffusionPipeline:
     @staticmethod
     def options() -> list[dict[str, Any]]: ...
     def __call__(self, prompt: str | Sequence[str], *, negative_prompt: str | Sequence[str] | None = None,
-                 prompt_syntax: Literal['weighted', 'plain'] = 'plain', clip_skip: int = 0,
+                 prompt_syntax: PromptSyntax = 'plain', clip_skip: int = 0,
                  num_images_per_prompt: int = 1, num_inference_steps: int = 30, guidance_scale: float | None = None,
                  guidance_rescale: float = 0.0, eta: float = 0.0, seed: int | Sequence[int] = 0,
-                 sampler: str | None = None, width: int | None = None, height: int | None = None,
+                 sampler: Sampler | None = None, width: int | None = None, height: int | None = None,
                  strength: float = 0.8, hires_scale: float = 1.0, hires_steps: int | None = None,
                  hires_strength: float = 0.7, generator: Generator | Sequence[Generator] | None = None,
                  latents: ArrayLike | None = None, image: object | None = None,
@@ -245,7 +250,7 @@ class StableDiffusionPipeline:
                  crops_coords_top_left: tuple[int, int] = (0, 0),
                  output_type: Literal['pil', 'np', 'latent'] = 'pil') -> PipelineOutput: ...
     def encode_prompt(self, prompt: str | Sequence[str], *, negative_prompt: str | Sequence[str] | None = None,
-                      prompt_syntax: Literal['weighted', 'plain'] = 'plain',
+                      prompt_syntax: PromptSyntax = 'plain',
                       clip_skip: int = 0) -> tuple[Floats, ...]: ...
     def load_vae(self, path: PathText) -> None: ...
     def load_textual_inversion(self, path: PathText, token: str = "") -> None: ...
@@ -294,6 +299,189 @@ class StableDiffusionXLPipeline(StableDiffusionPipeline):
     def tokenizer_2(self) -> CLIPTokenizer: ...
     @property
     def text_encoder_2(self) -> CLIPTextModel: ...
+
+# Commands: each runs the program, and returns its report
+
+class Report:
+    """What a command of the program reports; shows itself in a notebook."""
+    def to_dict(self) -> dict[str, Any]: ...
+
+class PhotoFacts:
+    """A photo that can be read: px as seen after the EXIF turn; faces are (left, top, width, height) in px.
+
+    sharpness is None where it was not examined; faces_searched is False where no detector looked at it.
+    """
+    file: Path
+    width: int
+    height: int
+    orientation: int
+    caption: str
+    repeats: int
+    sharpness: float | None
+    faces_searched: bool
+    faces: tuple[tuple[float, float, float, float], ...]
+
+class PhotoReport(Report):
+    """What was found in the photos: problems are of files that are refused, warnings stop nothing, left_out are no photos."""
+    photos: tuple[PhotoFacts, ...]
+    problems: Problems
+    warnings: Problems
+    left_out: Problems
+    notes: tuple[str, ...]
+    contact_sheet: Path | None
+    @property
+    def ok(self) -> bool: ...
+    def warnings_of(self, photo: PhotoFacts) -> list[Problem]: ...
+    def summary(self) -> str: ...
+
+class MachineCheck:
+    """One thing that was examined; advice is "" where nothing is to be done."""
+    name: str
+    status: Literal["ok", "warn", "fail"]
+    found: str
+    advice: str
+
+class MachineReport(Report):
+    """What doctor(machine=True) found; to_dict() has GPUs, driver and libraries as well."""
+    checks: tuple[MachineCheck, ...]
+    device: str | None
+    fault: str | None
+    warning: str | None
+    @property
+    def ok(self) -> bool: ...
+
+class PrepareReport(Report):
+    """What prepare left for train: cache has the encoded images; notes say what an epoch consists of."""
+    contact_sheet: Path
+    cache: Path
+    class_images: int
+    notes: tuple[str, ...]
+    photos: PhotoReport
+
+class Inspection(dict[str, Any]):
+    """What inspect found: the dict of `sdtune inspect --json`, whose keys depend on its kind."""
+    def __init__(self, found: Mapping[str, Any]) -> None: ...
+    @property
+    def kind(self) -> str: ...
+
+class RenderReport(Report):
+    """What render wrote. images is less than planned where it was stopped; size in px."""
+    output: Path
+    labels: Path
+    images: int
+    planned: int
+    size: int
+    contact_sheet: Path | None
+    seconds: float
+
+class Estimate:
+    """A figure with its confidence interval, and of how many images it is."""
+    value: float
+    low: float
+    high: float
+    count: int
+
+class EvaluationReport(Report):
+    """What evaluate measured: rows["tuned"]["subject_fidelity"] and so on; docs/likeness.md says what the figures are."""
+    model: Path
+    base: Path
+    images: Path | None
+    output: Path
+    subject: int
+    seed: int
+    rows: Mapping[str, Mapping[str, Estimate]]
+    accepted_of_renders: float
+    diversity_kept: float
+    class_fidelity_kept: float
+    @property
+    def sheet(self) -> Path: ...
+
+class ConvertReport(Report):
+    """What convert wrote. output is None of a dry run; what another kind of conversion has is None."""
+    kind: Literal["model", "lora", "pickle"]
+    output: Path | None
+    model: Path | None
+    lora: Path | None
+    pickle: Path | None
+    family: str | None
+    prediction_type: str | None
+    prediction_origin: str | None
+    dtype: str | None
+    naming: str | None
+    tensors: int | None
+    layers: int | None
+    ignored: tuple[str, ...]
+
+class MergedLora:
+    """A LoRA and the weight that it was merged with."""
+    file: Path
+    weight: float
+
+class MergeReport(Report):
+    """What merge wrote; branches: layers that were changed."""
+    output: Path
+    model: str
+    loras: tuple[MergedLora, ...]
+    branches: int
+    dtype: str
+
+class HubFile:
+    """A file of a model on a hub. path: where it is in the cache, None of an upload; downloaded: False where it was there."""
+    file: str
+    bytes: int
+    path: Path | None
+    downloaded: bool
+
+class FetchReport(Report):
+    """What fetch brought: path is the model's folder, or the file that was asked for; licence is None where the hub names none."""
+    id: str
+    revision: str
+    commit: str
+    licence: str | None
+    paths: tuple[Path, ...]
+    files: tuple[HubFile, ...]
+    @property
+    def path(self) -> Path: ...
+
+class PushReport(Report):
+    """What push uploaded, or would: uploaded is False of a dry run, which has no commit and no url. card: the model card, Markdown."""
+    id: str
+    revision: str
+    uploaded: bool
+    commit: str | None
+    url: str | None
+    files: tuple[HubFile, ...]
+    card: str
+
+def doctor(config: TrainConfig | None = None, *, machine: bool = False, contact_sheet: PathText = '',
+           progress: bool = True) -> PhotoReport | MachineReport: ...
+def prepare(config: TrainConfig, *, progress: bool = True) -> PrepareReport: ...
+def inspect(path: PathText, *, progress: bool = True) -> Inspection: ...
+def render(*, set: PortraitSet = 'training', seed: int = 0, count: int = 16, subject: int | None = None,
+           views: int = 1, first_view: int = 0, output: PathText = 'renders', size: int = 64, detail: Detail = '64',
+           captions: bool = True, contact_sheet: PathText = '', threads: int | None = None, overwrite: bool = False,
+           config: PathText = '', progress: bool = True) -> RenderReport: ...
+def evaluate(*, images: PathText = '', subject: int | None = None, instance_prompt: str | None = None,
+             class_prompt: str = 'a photo of a person', model: PathText = '', base: PathText = 'portrait-64',
+             classifier: PathText = '', device: str = 'auto', dtype: Dtype = 'auto', num_images: int = 4,
+             num_class_images: int = 128, quick: bool = False, steps: int = 30, guidance_scale: float = 7.5,
+             seed: int = 0, output: PathText = 'eval', config: PathText = '',
+             progress: bool = True) -> EvaluationReport: ...
+def convert(*, model: PathText = '', pickle: PathText = '', pickle_key: str = '', output: PathText = '',
+            lora: PathText = '', lora_naming: LoraNaming = 'kohya', dtype: Dtype = 'auto', overwrite: bool = False,
+            dry_run: bool = False, config: PathText = '', tokenizer: PathText = '',
+            prediction_type: PredictionType | None = None, extract_ema: bool = False,
+            progress: bool = True) -> ConvertReport: ...
+def merge(*, model: PathText = '', lora: Sequence[PathText] = [], output: PathText = '', dtype: Dtype = 'auto',
+          overwrite: bool = False, config: PathText = '', tokenizer: PathText = '',
+          prediction_type: PredictionType | None = None, extract_ema: bool = False,
+          progress: bool = True) -> MergeReport: ...
+def fetch(id: str, *, file: Sequence[PathText] = [], revision: str = 'main', variant: str = '',
+          without: Sequence[str] = [], cache_dir: PathText = '', retries: int = 5,
+          progress: bool = True) -> FetchReport: ...
+def push(run: PathText, id: str, *, private: bool = True, revision: str = 'main',
+         commit_message: str = 'Upload with sdtune', sheet: PathText = '', with_sheet: bool = True,
+         dry_run: bool = False, retries: int = 5, progress: bool = True) -> PushReport: ...
 
 # Training
 
@@ -461,6 +649,7 @@ class Problems(list[Problem]):
 
 class Plan(dict[str, Any]):
     """What plan returns: the keys of `sdtune plan --json`; tables in a notebook."""
+    def __init__(self, plan: Mapping[str, Any]) -> None: ...
     def summary(self) -> str: ...
     def memory_rows(self) -> list[tuple[str, str, str]]: ...
     def gpu_rows(self) -> list[tuple[str, str, str, str, str]]: ...
@@ -521,10 +710,10 @@ def plan(config: TrainConfig, *, photos: int | None = None, gpus: PathText | Non
 class TrainConfig:
     """The options of a training run, listed by scripts/make_config_stub.py; options() says what each means."""
     def __init__(self, *,
-        base: str = ...,
-        output: str = ...,
+        base: PathText = ...,
+        output: PathText = ...,
         overwrite: bool = ...,
-        method: str = ...,
+        method: Method = ...,
         device: str = ...,
         seed: int = ...,
         max_train_steps: int | None = ...,
@@ -537,24 +726,24 @@ class TrainConfig:
         rank: int = ...,
         lora_alpha: float | None = ...,
         lora_dropout: float = ...,
-        lora_layers: list[str] = ...,
-        images: str = ...,
+        lora_layers: Sequence[str] = ...,
+        images: PathText = ...,
         instance_prompt: str = ...,
-        concepts: list[str] = ...,
+        concepts: Sequence[str | Concept] = ...,
         repeats: int = ...,
         use_captions: bool = ...,
         trigger_word: str = ...,
         caption_dropout_rate: float = ...,
-        on_bad_image: str = ...,
+        on_bad_image: OnBadImage = ...,
         resolution: int | None = ...,
         center_crop: bool = ...,
         random_flip: bool = ...,
-        image_interpolation_mode: str = ...,
-        crop_style: str | None = ...,
-        face_model: str = ...,
+        image_interpolation_mode: ImageInterpolationMode = ...,
+        crop_style: CropStyle | None = ...,
+        face_model: PathText = ...,
         vae_tiling: bool = ...,
         cache_latents: bool = ...,
-        cache_dir: str = ...,
+        cache_dir: PathText = ...,
         enable_bucket: bool = ...,
         min_bucket_reso: int | None = ...,
         max_bucket_reso: int | None = ...,
@@ -562,7 +751,7 @@ class TrainConfig:
         bucket_no_upscale: bool = ...,
         with_prior_preservation: bool = ...,
         class_prompt: str = ...,
-        class_data_dir: str = ...,
+        class_data_dir: PathText = ...,
         num_class_images: int = ...,
         sample_batch_size: int = ...,
         class_num_inference_steps: int = ...,
@@ -574,19 +763,19 @@ class TrainConfig:
         rescale_betas_zero_snr: bool = ...,
         min_timestep: int = ...,
         max_timestep: int | None = ...,
-        loss_type: str = ...,
+        loss_type: LossType = ...,
         huber_c: float = ...,
-        huber_schedule: str = ...,
+        huber_schedule: HuberSchedule = ...,
         masked_loss: bool = ...,
         unmasked_weight: float = ...,
         normalize_masked_area_loss: bool = ...,
-        optimizer: str = ...,
+        optimizer: Optimizer = ...,
         use_8bit_adam: bool = ...,
         learning_rate: float = ...,
         text_encoder_lr: float | None = ...,
         train_text_encoder_frac: float = ...,
         scale_lr: bool = ...,
-        lr_scheduler: str = ...,
+        lr_scheduler: LrScheduler = ...,
         lr_warmup_steps: int = ...,
         lr_num_cycles: int = ...,
         lr_power: float = ...,
@@ -603,28 +792,28 @@ class TrainConfig:
         use_ema: bool = ...,
         ema_decay: float = ...,
         offload_ema: bool = ...,
-        mixed_precision: str = ...,
+        mixed_precision: MixedPrecision = ...,
         allow_tf32: bool = ...,
         max_skipped_steps: int = ...,
         half_precision_gradient_sums: bool = ...,
         checkpointing_steps: int = ...,
         checkpoints_total_limit: int | None = ...,
-        resume_from_checkpoint: str = ...,
+        resume_from_checkpoint: PathText = ...,
         validation_prompt: str = ...,
-        validation_data_dir: str = ...,
+        validation_data_dir: PathText = ...,
         validation_negative_prompt: str = ...,
         num_validation_images: int = ...,
         validation_steps: int = ...,
         validation_inference_steps: int = ...,
         validation_guidance_scale: float | None = ...,
-        report_to: str = ...,
+        report_to: ReportTo = ...,
         price_per_hour: float | None = ...,
         report_images: int = ...,
         identity_steps: int | None = ...,
         num_identity_images: int = ...,
         identity_inference_steps: int = ...,
-        identity_classifier: str = ...,
-        identity_model: str = ...,
+        identity_classifier: PathText = ...,
+        identity_model: PathText = ...,
         keep_best: bool = ...,
         early_stop_patience: int | None = ...,
         peer_timeout: float = ...,
@@ -632,7 +821,7 @@ class TrainConfig:
         max_hours: float | None = ...,
         max_cost: float | None = ...,
         on_finish: str = ...,
-        preemption: str = ...,
+        preemption: Preemption = ...,
         preemption_address: str = ...,
     ) -> None: ...
     @staticmethod
@@ -643,10 +832,16 @@ class TrainConfig:
     def preset_values(self) -> dict[str, str]: ...
     def to_dict(self) -> dict[str, Any]: ...
     def to_yaml(self) -> str: ...
-    base: str
-    output: str
+    @property
+    def base(self) -> str: ...
+    @base.setter
+    def base(self, value: PathText) -> None: ...
+    @property
+    def output(self) -> str: ...
+    @output.setter
+    def output(self, value: PathText) -> None: ...
     overwrite: bool
-    method: str
+    method: Method
     device: str
     seed: int
     max_train_steps: int | None
@@ -659,24 +854,39 @@ class TrainConfig:
     rank: int
     lora_alpha: float | None
     lora_dropout: float
-    lora_layers: list[str]
-    images: str
+    @property
+    def lora_layers(self) -> list[str]: ...
+    @lora_layers.setter
+    def lora_layers(self, value: Sequence[str]) -> None: ...
+    @property
+    def images(self) -> str: ...
+    @images.setter
+    def images(self, value: PathText) -> None: ...
     instance_prompt: str
-    concepts: list[str]
+    @property
+    def concepts(self) -> list[str]: ...
+    @concepts.setter
+    def concepts(self, value: Sequence[str | Concept]) -> None: ...
     repeats: int
     use_captions: bool
     trigger_word: str
     caption_dropout_rate: float
-    on_bad_image: str
+    on_bad_image: OnBadImage
     resolution: int | None
     center_crop: bool
     random_flip: bool
-    image_interpolation_mode: str
-    crop_style: str | None
-    face_model: str
+    image_interpolation_mode: ImageInterpolationMode
+    crop_style: CropStyle | None
+    @property
+    def face_model(self) -> str: ...
+    @face_model.setter
+    def face_model(self, value: PathText) -> None: ...
     vae_tiling: bool
     cache_latents: bool
-    cache_dir: str
+    @property
+    def cache_dir(self) -> str: ...
+    @cache_dir.setter
+    def cache_dir(self, value: PathText) -> None: ...
     enable_bucket: bool
     min_bucket_reso: int | None
     max_bucket_reso: int | None
@@ -684,7 +894,10 @@ class TrainConfig:
     bucket_no_upscale: bool
     with_prior_preservation: bool
     class_prompt: str
-    class_data_dir: str
+    @property
+    def class_data_dir(self) -> str: ...
+    @class_data_dir.setter
+    def class_data_dir(self, value: PathText) -> None: ...
     num_class_images: int
     sample_batch_size: int
     class_num_inference_steps: int
@@ -696,19 +909,19 @@ class TrainConfig:
     rescale_betas_zero_snr: bool
     min_timestep: int
     max_timestep: int | None
-    loss_type: str
+    loss_type: LossType
     huber_c: float
-    huber_schedule: str
+    huber_schedule: HuberSchedule
     masked_loss: bool
     unmasked_weight: float
     normalize_masked_area_loss: bool
-    optimizer: str
+    optimizer: Optimizer
     use_8bit_adam: bool
     learning_rate: float
     text_encoder_lr: float | None
     train_text_encoder_frac: float
     scale_lr: bool
-    lr_scheduler: str
+    lr_scheduler: LrScheduler
     lr_warmup_steps: int
     lr_num_cycles: int
     lr_power: float
@@ -725,28 +938,40 @@ class TrainConfig:
     use_ema: bool
     ema_decay: float
     offload_ema: bool
-    mixed_precision: str
+    mixed_precision: MixedPrecision
     allow_tf32: bool
     max_skipped_steps: int
     half_precision_gradient_sums: bool
     checkpointing_steps: int
     checkpoints_total_limit: int | None
-    resume_from_checkpoint: str
+    @property
+    def resume_from_checkpoint(self) -> str: ...
+    @resume_from_checkpoint.setter
+    def resume_from_checkpoint(self, value: PathText) -> None: ...
     validation_prompt: str
-    validation_data_dir: str
+    @property
+    def validation_data_dir(self) -> str: ...
+    @validation_data_dir.setter
+    def validation_data_dir(self, value: PathText) -> None: ...
     validation_negative_prompt: str
     num_validation_images: int
     validation_steps: int
     validation_inference_steps: int
     validation_guidance_scale: float | None
-    report_to: str
+    report_to: ReportTo
     price_per_hour: float | None
     report_images: int
     identity_steps: int | None
     num_identity_images: int
     identity_inference_steps: int
-    identity_classifier: str
-    identity_model: str
+    @property
+    def identity_classifier(self) -> str: ...
+    @identity_classifier.setter
+    def identity_classifier(self, value: PathText) -> None: ...
+    @property
+    def identity_model(self) -> str: ...
+    @identity_model.setter
+    def identity_model(self, value: PathText) -> None: ...
     keep_best: bool
     early_stop_patience: int | None
     peer_timeout: float
@@ -754,5 +979,5 @@ class TrainConfig:
     max_hours: float | None
     max_cost: float | None
     on_finish: str
-    preemption: str
+    preemption: Preemption
     preemption_address: str

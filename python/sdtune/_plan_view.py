@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from . import _html
@@ -22,6 +23,9 @@ def hours(value: float | None) -> str:
 
 class Plan(dict[str, Any]):
     """What a run would take: memory by phase, work, and hours and price on the GPUs of a table."""
+
+    def __init__(self, plan: Mapping[str, Any]) -> None:
+        super().__init__(plan)
 
     def summary(self) -> str:
         """The run in a line."""

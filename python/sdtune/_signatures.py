@@ -10,17 +10,23 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from . import _background, _calls, _native, _native_views, _pipeline_names, _plan_view, _progress, _results, _step_events, _train
+from . import (
+    _background, _calls, _commands, _evaluation_report, _hub_reports, _native, _native_views, _photo_report, _pipeline_names, _plan_view,
+    _progress, _reports, _results, _step_events, _stub_signatures, _train,
+)
+from ._annotations import taken
+from ._command_options import COMMANDS
 
-TYPES = {"string": "str", "list of strings": "Sequence[str]"}
+REPORTS = (_photo_report.PhotoReport, _photo_report.PhotoFacts, _photo_report.PrepareReport, _reports.MachineReport,
+           _reports.MachineCheck, _reports.Inspection, _reports.RenderReport, _evaluation_report.EvaluationReport,
+           _evaluation_report.Estimate, _reports.ConvertReport, _reports.MergeReport, _reports.MergedLora, _hub_reports.FetchReport,
+           _hub_reports.PushReport, _hub_reports.HubFile, _reports.Report)
 TEXT_OPTIONS = ("negative_prompt", "prompt_syntax", "clip_skip")
 
 
 def keyword(option: dict[str, Any]) -> inspect.Parameter:
     """A keyword-only parameter from what an options() says of it."""
-    annotation = TYPES.get(option["type"], option["type"]) + (" | None" if option["optional"] else "")
-    return inspect.Parameter(option["name"], inspect.Parameter.KEYWORD_ONLY, default=option["default"],
-                             annotation=annotation)
+    return inspect.Parameter(option["name"], inspect.Parameter.KEYWORD_ONLY, default=option["default"], annotation=taken(option))
 
 
 def positional(name: str, annotation: Any = inspect.Parameter.empty) -> inspect.Parameter:
@@ -37,6 +43,7 @@ def signed(function: Callable[..., Any], name: str, parameters: Iterable[inspect
     call.__name__ = name.rpartition(".")[2]
     call.__qualname__ = name
     call.__module__ = "sdtune"
+    call.__wrapped__ = function  # type: ignore[attr-defined]
     call.__doc__ = (function.__doc__ or "").partition("\n\n")[2]  # behind the signature that pybind11 writes
     call.__signature__ = inspect.Signature(list(parameters), return_annotation=result)  # type: ignore[attr-defined]
     return call
@@ -47,6 +54,7 @@ def add_python_side() -> None:
     names = {"check": _calls.check, "plan": _calls.plan, "PipelineOutput": _results.PipelineOutput, "SampleEvent": _step_events.SampleEvent,
              "TrainResult": _results.TrainResult, "Metrics": _results.Metrics, "Problems": _results.Problems,
              "Plan": _plan_view.Plan, "Run": _background.Run, "RunProgress": _progress.RunProgress}
+    names |= {report.__name__: report for report in REPORTS}
     for name, thing in names.items():
         setattr(_native, name, thing)
     _native_views.add_views()
@@ -76,3 +84,28 @@ def add_signatures() -> None:
     resume = inspect.Parameter("resume_from_checkpoint", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
     others = [callback.replace(kind=inspect.Parameter.KEYWORD_ONLY) for callback in (on_step, *callbacks)]
     core.start = signed(_background.start, "start", [positional("config", "TrainConfig"), resume, *others, progress], "Run")
+    add_commands(core)
+    _stub_signatures.sign(core, signed)
+
+
+def command_signature(function: Callable[..., Any], options: Iterable[dict[str, Any]], result: str) -> inspect.Signature:
+    """Of a function that runs the program: what it takes by place, the declared options, progress."""
+    own = inspect.signature(function).parameters.values()
+    places = [item.replace(annotation=item.annotation.replace("_native.", "")) for item in own
+              if item.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    last = [item for item in own if item.kind is inspect.Parameter.KEYWORD_ONLY]
+    return inspect.Signature([*places, *map(keyword, options), *last], return_annotation=result)
+
+
+def add_commands(core: Any) -> None:
+    """The functions that run the program, with the options that it declares."""
+    for command, (function, result) in _commands.FUNCTIONS.items():
+        name, options = function.__name__, COMMANDS[command]["options"]
+        named: Any = signed(function, name, [], result)
+        named.__signature__ = command_signature(function, options, result)
+        named.__doc__ = "\n\n".join([
+            inspect.getdoc(function) or "", f"The options of `sdtune {command}`:",
+            "\n".join(f"  {option['name']}: {option['help']}" for option in options),
+            "The program runs as a process of its own. What it says goes to sys.stderr, unless progress is False; interrupting it stops "
+            "the program. Raises what the program refuses, as subtypes of Error."])
+        setattr(core, name, named)

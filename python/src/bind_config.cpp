@@ -14,6 +14,7 @@
 #include "model/options/settings.h"
 #include "python/src/module.h"
 #include "python/src/option_value.h"
+#include "train/config/concept_options.h"
 #include "train/config/load_config.h"
 #include "train/config/preset.h"
 #include "train/config/train_config.h"
@@ -107,6 +108,14 @@ py::list option_list() {
   return options;
 }
 
+// What an entry of `concepts` may hold.
+py::list concept_options() {
+  train::ConceptOptions defaults;
+  py::list options;
+  for (const Field& field : defaults.fields()) options.append(describe_option(field));
+  return options;
+}
+
 py::dict values_in_use(const TrainConfig& config) {
   py::dict values;
   for (const auto& [name, value] : train::values_of_preset(config)) values[py::str(name)] = value;
@@ -128,6 +137,24 @@ py::list names_of(TrainConfig& config) {
   return names;
 }
 
+// All that pickling keeps: values, and where they came from.
+py::dict state_of(TrainConfig& config) {
+  py::dict state;
+  state["options"] = to_dict(config);
+  state["origins"] = origins_of(config);
+  state["preset"] = config.preset;
+  return state;
+}
+
+// Of a state of sdtune 0.1.0, which has the options alone, every value counts as set in Python.
+TrainConfig config_of_state(const py::dict& state) {
+  if (!state.contains("options")) return load({}, py::reinterpret_borrow<py::kwargs>(state));
+  TrainConfig config = load({}, py::reinterpret_borrow<py::kwargs>(state["options"]));
+  config.origins = state["origins"].cast<Origins>();
+  config.preset = state["preset"].cast<std::string>();
+  return config;
+}
+
 constexpr const char* kClassDoc =
     "The options of a training run, by name: TrainConfig(images=\"me\", max_train_steps=300).\n\n"
     "Every option has a default; the preset of the base, a YAML file, may set another one. TrainConfig.options() lists "
@@ -145,7 +172,8 @@ void register_config(py::module_& module) {
                   "Reads a YAML file of option names; keywords win over it. Raises ConfigError naming file and line.")
       .def_static(
           "options", &option_list,
-          "Every option as a dict: name, type, optional, default, allowed, unit, group, help, aliases, presets.")
+          "Every option as a dict: name, type, optional, default, allowed, choices, unit, group, help, aliases, "
+          "placeholder, takes_mappings, presets.")
       .def("to_dict", &to_dict, "All options with their values.")
       .def("preset_values", &values_in_use,
            "The values that the preset of the base set and nothing overrode, by option, as config.yaml has them.")
@@ -169,8 +197,8 @@ void register_config(py::module_& module) {
              }
              return "TrainConfig(" + text + ")";
            })
-      .def(py::pickle([](TrainConfig& config) { return to_dict(config); },
-                      [](const py::dict& options) { return load({}, py::reinterpret_borrow<py::kwargs>(options)); }));
+      .def(py::pickle(&state_of, &config_of_state));
+  module.def("_concept_options", &concept_options, "What an entry of concepts may hold, as TrainConfig.options().");
 }
 
 }  // namespace sdtune::python

@@ -23,11 +23,8 @@ namespace {
 using Texts = std::vector<std::string>;
 
 // What Python takes beside or instead of a declared option's type.
-constexpr std::array<std::pair<const char*, const char*>, 4> kTypes = {
-    {{"prompt", "str | Sequence[str]"},
-     {"negative_prompt", "str | Sequence[str]"},
-     {"prompt_syntax", "Literal['weighted', 'plain']"},
-     {"seed", "int | Sequence[int]"}}};
+constexpr std::array<std::pair<const char*, const char*>, 3> kTypes = {
+    {{"prompt", "str | Sequence[str]"}, {"negative_prompt", "str | Sequence[str]"}, {"seed", "int | Sequence[int]"}}};
 
 // A keyword that no declared option is: its value is an object of Python.
 struct ObjectKeyword {

@@ -28,10 +28,13 @@ py::dict describe_option(const Field& field) {
   option["optional"] = is_optional(field);
   option["default"] = option_value(field);
   option["allowed"] = field_range(field);
+  option["choices"] = field.info.choices;
   option["unit"] = field.info.unit;
   option["group"] = field.info.group;
   option["help"] = field.info.help;
   option["aliases"] = field.info.aliases;
+  option["placeholder"] = field.info.placeholder;
+  option["takes_mappings"] = field.info.takes_mappings;
   return option;
 }
 

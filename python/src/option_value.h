@@ -16,7 +16,8 @@ std::string option_text(const pybind11::handle& value);
 // The value that the field points to; None for an unset one.
 pybind11::object option_value(const Field& field);
 
-// What is known of an option: name, type, optional, default, allowed, unit, group, help, aliases.
+// What is known of an option: name, type, optional, default, allowed, choices, unit, group, help, aliases, placeholder,
+// and whether it takes_mappings.
 pybind11::dict describe_option(const Field& field);
 
 }  // namespace sdtune::python

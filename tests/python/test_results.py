@@ -184,3 +184,58 @@ def test_a_configuration_shows_what_differs_and_why(tmp_path: Path) -> None:
     page = assert_harmless(config._repr_html_())
     assert "me.yaml:1" in page.words and HOSTILE in page.words and "set here" in page.words and "bundled base" in page.words
     assert "lora_alpha" not in page.words
+
+
+def photo_report(folder: Path, names: list[str], warned: list[str], refused: list[str]) -> sdtune.PhotoReport:
+    """As doctor prints it, of files of this folder."""
+    photos = [{"file": str(folder / name), "width": 96, "height": 64, "orientation": 1, "caption": HOSTILE, "repeats": 1, "sharpness": 0.5,
+               "faces_searched": True, "faces": [[1, 2, 3, 4]]} for name in names]
+    fault = {"what": f"is blurred {HOSTILE}", "hint": HOSTILE}
+    return sdtune.PhotoReport._of({
+        "photos": photos, "warnings": [{"where": str(folder / name), **fault} for name in warned],
+        "problems": [{"where": str(folder / name), **fault} for name in refused], "notes": [HOSTILE],
+        "left_out": [{"where": HOSTILE, **fault}], "contact_sheet": None})
+
+
+def test_a_photo_report_shows_what_is_wrong_with_each_photo(tmp_path: Path) -> None:
+    """Photos with warnings first, each with its own; the refused by name, with the reason; a photo that is gone is said to be."""
+    for name in ("a.png", "b.png", "c.png"):
+        sdtune.save_png(tmp_path / name, np.full((64, 96, 3), 80, np.uint8))
+    report = photo_report(tmp_path, ["a.png", "b.png", "gone.png", "c.png"], ["c.png"], ["broken.jpg"])
+    page = assert_harmless(report._repr_html_())
+    assert page.tags.count("img") == 3 and page.tags.count("figure") == 4
+    assert page.words.index("c.png, 96 x 64 px") < page.words.index("a.png, 96 x 64 px")
+    assert page.words.count("is blurred") == 3 and "the file is gone" in page.words and "broken.jpg" in page.words
+    assert "4 photos, 1 warning, 1 refused" in page.words and HOSTILE in page.words
+    assert report.warnings_of(report.photos[3]) == list(report.warnings) and report.warnings_of(report.photos[0]) == []
+    assert "refused: " in repr(report) and "warning: " in repr(report)
+
+
+def test_a_large_photo_report_is_bounded(tmp_path: Path) -> None:
+    """Noise of many megapixels, hundreds of photos and of refused files; one photo is in memory at a time."""
+    noise = np.random.default_rng(0).integers(0, 256, (1500, 2000, 3), dtype=np.uint8)
+    names = [f"{index}.png" for index in range(400)]
+    for name in names[:30]:
+        sdtune.save_png(tmp_path / name, noise)
+    report = photo_report(tmp_path, names, names[300:], [f"{HOSTILE}{index}" for index in range(400)])
+    page = assert_harmless(report._repr_html_())
+    assert page.tags.count("figure") == _html.MOST_IMAGES and "and 376 more" in page.words and "and 200 more" in page.words
+    shown = photo_report(tmp_path, names[:30], [], [])
+    assert assert_harmless(shown._repr_html_()).tags.count("img") == _html.MOST_IMAGES
+
+
+def test_a_configuration_is_pickled_with_its_origins(tmp_path: Path) -> None:
+    """Every way of copying keeps values and where they came from; the state of sdtune 0.1.0, of values alone, is still read."""
+    import copy
+    file = tmp_path / "me.yaml"
+    file.write_text("resolution: 64\nconcepts:\n  - images: a\n")
+    config = sdtune.TrainConfig.from_yaml(file, seed=3, snr_gamma=None)
+    assert config.origins()["resolution"].endswith("me.yaml:1") and config.origins()["base"] == "bundled base"
+    for other in (pickle.loads(pickle.dumps(config)), copy.copy(config), copy.deepcopy(config)):
+        assert other == config and other.origins() == config.origins() and other.preset_values() == config.preset_values()
+        assert repr(other) == repr(config) and other.to_yaml() == config.to_yaml()
+        other.seed = 4
+        assert config.seed == 3 and other.origins()["seed"] == "seed"
+    old = sdtune.TrainConfig.__new__(sdtune.TrainConfig)
+    old.__setstate__(config.to_dict())
+    assert old == config and old.origins() != config.origins()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import pydoc
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import sdtune
+from sdtune._commands import FUNCTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 STUB = ast.parse((ROOT / "python/sdtune/_native.pyi").read_text())
@@ -40,6 +42,10 @@ STUB_CLASSES = {node.name: node for node in STUB.body if isinstance(node, ast.Cl
 # What test_signatures_are_the_stub_s reads: a signature that Python knows, not pybind11's line of text.
 SIGNED = {"train": sdtune.train, "start": sdtune.start, "StableDiffusionPipeline.__call__": sdtune.StableDiffusionPipeline.__call__,
           "StableDiffusionPipeline.encode_prompt": sdtune.StableDiffusionPipeline.encode_prompt}
+SIGNED |= {function.__name__: getattr(sdtune, function.__name__) for function, _ in FUNCTIONS.values()}
+# These take what config.json may hold, or what diffusers may pass.
+OPEN = {f"{name}{method}" for name in sdtune.__all__ if name.endswith("Scheduler") for method in ("", ".from_config")} | {
+    "RunLogs.step", "StableDiffusionPipeline.enable_group_offload", "StableDiffusionPipeline.enable_lora_hotswap"}
 STUB_FUNCTIONS = {node.name: node for node in STUB.body if isinstance(node, ast.FunctionDef)}
 
 
@@ -58,13 +64,58 @@ def test_stub_class_has_the_members_of_the_class(name: str) -> None:
     assert stub_members(STUB_CLASSES[name]) == module_members(PUBLIC[name])
 
 
+def native_line(function: object) -> str:
+    """The signature that pybind11 wrote, of a function of C++; else empty."""
+    line = (getattr(getattr(function, "__wrapped__", None), "__doc__", None) or "").partition("\n")[0]
+    return line if "(" in line else ""
+
+
 def test_arguments_have_the_stub_s_names() -> None:
-    for name, node in STUB_FUNCTIONS.items():
-        if name in SIGNED:
+    """What the stub declares is what C++ registered: signatures are read from the stub."""
+    seen = 0
+    for kind, body in [(None, STUB.body), *((kind, node.body) for kind, node in STUB_CLASSES.items())]:
+        for node in body:
+            if not isinstance(node, ast.FunctionDef) or (kind is None and node.name in SIGNED):
+                continue
+            line = native_line(getattr(PUBLIC[kind] if kind else sdtune, node.name, None))
+            if not line or f"{kind}.{node.name}" in SIGNED or (kind == "TrainConfig" and node.name == "from_yaml"):
+                continue
+            seen += 1
+            names = [item.arg for item in node.args.args if item.arg != "self"]
+            given = [name for name in re.findall(r"(\w+): ", line.partition("(")[2]) if name != "self"]
+            assert names == given, line
+    assert seen > 50
+
+
+def cannot_be_made(kind: type) -> bool:
+    """Of an event, which only C++ makes."""
+    try:
+        kind()
+    except TypeError as error:
+        return "No constructor defined" in str(error)
+    return False
+
+
+def test_everything_that_can_be_called_has_a_signature() -> None:
+    """Of every function, class and method; not of classes without a constructor, such as events."""
+    without = []
+    for name, item in PUBLIC.items():
+        if not callable(item):
             continue
-        first_line = PUBLIC[name].__doc__.splitlines()[0]
-        arguments = [argument.arg for argument in node.args.args]
-        assert all(f"{argument}:" in first_line for argument in arguments), first_line
+        calls = {name: item}
+        if inspect.isclass(item):
+            calls |= {f"{name}.{member}": getattr(item, member) for member in vars(item)
+                      if (not member.startswith("_") or member == "__call__") and callable(getattr(item, member))}
+        for path, call in calls.items():
+            try:
+                parameters = inspect.signature(call).parameters.values()
+            except ValueError:
+                if not (inspect.isclass(call) and cannot_be_made(call)):
+                    without.append(path)
+                continue
+            if any(item.kind is item.VAR_KEYWORD for item in parameters) and path not in OPEN:
+                without.append(f"{path} takes any keyword")
+    assert not without
 
 
 def stub_function(name: str) -> ast.FunctionDef:

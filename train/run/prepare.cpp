@@ -23,7 +23,8 @@ PreparedRun prepare_all(const TrainConfig& config, const std::vector<Observer*>&
   const torch::Device device = model::parse_device(config.run.device, "device");
   const std::unique_ptr<Run> run =
       build_prepared_run(config, connect_ranks(RankEnv(), device, config.dist, ""), device, preflight, observers, stop);
-  prepared.photos = static_cast<std::int64_t>(run->data.photos.photos.size());
+  prepared.photos = preflight.photos;
+  prepared.photos.kept.reset();
   prepared.class_images = static_cast<std::int64_t>(run->data.class_images.size());
   prepared.notes = run->notes;
   return prepared;

@@ -8,6 +8,7 @@
 
 #include "train/config/train_config.h"
 #include "train/observe/observer.h"
+#include "train/preflight/photo_report.h"
 #include "train/run/train.h"
 
 namespace sdtune::train {
@@ -16,7 +17,8 @@ struct PreparedRun {
   ExitCode code = ExitCode::kDone;
   std::filesystem::path contact_sheet;
   std::filesystem::path cache;  // where the encoded images and captions are
-  std::int64_t photos = 0, class_images = 0;
+  PhotoReport photos;           // what was found in them; without the photos themselves
+  std::int64_t class_images = 0;
   std::vector<std::string> notes;  // what an epoch consists of, what was found in the cache
 };
 
