@@ -30,6 +30,7 @@ class FetchCommand : public Command {
     return {"fetch", "Downloads a model of a Hugging Face hub into its cache.",
             "sdtune fetch ORG/NAME [--file FILE] [options]"};
   }
+  std::vector<std::string> positionals() const override { return {"ORG/NAME"}; }
   FieldList fields() override { return options_.fields(); }
 
   int run(Arguments arguments) override {

@@ -27,6 +27,7 @@ class PushCommand : public Command {
     return {"push", "Uploads a model or LoRA to a Hugging Face hub, with a model card.",
             "sdtune push RUN ORG/NAME [--dry-run] [options]"};
   }
+  std::vector<std::string> positionals() const override { return {"RUN", "ORG/NAME"}; }
   FieldList fields() override { return options_.fields(); }
 
   int run(Arguments arguments) override {

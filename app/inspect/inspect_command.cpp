@@ -5,6 +5,7 @@
 
 #include "app/commands/command.h"
 #include "model/base/printable.h"
+#include "model/options/option_group.h"
 
 namespace sdtune::app {
 namespace {
@@ -62,6 +63,7 @@ class InspectCommand : public Command {
     return {"inspect", "Describes a model folder, safetensors file, checkpoint, run or image folder.",
             "sdtune inspect PATH [--json]"};
   }
+  std::vector<std::string> positionals() const override { return {"PATH"}; }
 
   FieldList fields() override {
     FieldList list;

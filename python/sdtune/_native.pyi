@@ -617,7 +617,11 @@ class TrainConfig:
         validation_steps: int = ...,
         validation_inference_steps: int = ...,
         validation_guidance_scale: float | None = ...,
-        report_to: str = ...,
+        report_to: list[str] = ...,
+        report_model: bool = ...,
+        tracker_project_name: str = ...,
+        tracker_run_name: str = ...,
+        tracker_timeout: float = ...,
         price_per_hour: float | None = ...,
         report_images: int = ...,
         identity_steps: int | None = ...,
@@ -634,6 +638,7 @@ class TrainConfig:
         on_finish: str = ...,
         preemption: str = ...,
         preemption_address: str = ...,
+        notify: str = ...,
     ) -> None: ...
     @staticmethod
     def from_yaml(path: PathText, **options: Any) -> TrainConfig: ...
@@ -739,7 +744,11 @@ class TrainConfig:
     validation_steps: int
     validation_inference_steps: int
     validation_guidance_scale: float | None
-    report_to: str
+    report_to: list[str]
+    report_model: bool
+    tracker_project_name: str
+    tracker_run_name: str
+    tracker_timeout: float
     price_per_hour: float | None
     report_images: int
     identity_steps: int | None
@@ -756,3 +765,4 @@ class TrainConfig:
     on_finish: str
     preemption: str
     preemption_address: str
+    notify: str

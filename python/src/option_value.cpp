@@ -32,6 +32,7 @@ py::dict describe_option(const Field& field) {
   option["group"] = field.info.group;
   option["help"] = field.info.help;
   option["aliases"] = field.info.aliases;
+  option["secret"] = field.info.is_secret;
   return option;
 }
 
