@@ -34,17 +34,16 @@ std::string kind_word(ValueKind kind) {
 std::string bash_words(const ShellCommand& command) {
   std::vector<std::string> words;
   for (const ShellValue& value : command.positionals) {
-    words.push_back(value.kind == ValueKind::kChoice ? joined_words(value.choices, "|")
-                                                     : kind_word(value.kind));
+    words.push_back(value.kind == ValueKind::kChoice ? joined_words(value.choices, "|") : kind_word(value.kind));
   }
   return joined_words(words);
 }
 
 std::string bash_table(const ShellCommand& command) {
-  return fmt::format("    {})\n      flags='{}'\n      texts='{}'\n      files='{}'\n      folders='{}'\n      words='{}'\n      ;;\n",
-                     command.name, offered_flags(command), names_of_kind(command, ValueKind::kText),
-                     names_of_kind(command, ValueKind::kFile), names_of_kind(command, ValueKind::kFolder),
-                     bash_words(command));
+  return fmt::format(
+      "    {})\n      flags='{}'\n      texts='{}'\n      files='{}'\n      folders='{}'\n      words='{}'\n      ;;\n",
+      command.name, offered_flags(command), names_of_kind(command, ValueKind::kText),
+      names_of_kind(command, ValueKind::kFile), names_of_kind(command, ValueKind::kFolder), bash_words(command));
 }
 
 // A line for each flag with choices: "train --method") choices='full lora' ;;

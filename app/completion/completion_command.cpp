@@ -20,10 +20,10 @@ class CompletionCommand : public Command {
   int run(Arguments arguments) override {
     std::vector<Problem>& problems = arguments.problems;
     if (arguments.positionals.size() != 1) {
-      problems.push_back({"completion",
-                          "takes one shell (got " + std::to_string(arguments.positionals.size()) +
-                              " words; allowed: bash, zsh, fish)",
-                          ""});
+      problems.push_back(
+          {"completion",
+           "takes one shell (got " + std::to_string(arguments.positionals.size()) + " words; allowed: bash, zsh, fish)",
+           ""});
     }
     if (!problems.empty()) throw ConfigError(problems);
     std::fputs(script(arguments.positionals.front()).c_str(), stdout);

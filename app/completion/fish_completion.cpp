@@ -33,7 +33,7 @@ std::string fish_value(const ShellValue& value) {
 }
 
 std::string fish_line(const std::string& command, const std::string& name, const std::string& value,
-                    const std::string& help) {
+                      const std::string& help) {
   return fmt::format("complete -c sdtune -n '__sdtune_is {}' -l {}{} -d {}\n", command, name.substr(2), value,
                      fish_quoted(help));
 }
@@ -67,7 +67,8 @@ std::string fish_rest(const ShellCommand& command, const std::vector<ShellComman
     if (!is_open) continue;
     std::vector<std::string> names;
     for (const ShellFlag& flag : other.flags) names.push_back(flag.name);
-    text += fmt::format("complete -c sdtune -n '__sdtune_behind {}' -a {}\n", command.name, fish_quoted(joined_words(names)));
+    text += fmt::format("complete -c sdtune -n '__sdtune_behind {}' -a {}\n", command.name,
+                        fish_quoted(joined_words(names)));
   }
   return text;
 }
@@ -103,7 +104,8 @@ std::string fish_completion(const std::vector<ShellCommand>& commands) {
   std::string text = "# Completion of sdtune for fish, made by `sdtune completion fish`.";
   text += kFishFunctions;
   for (const ShellCommand& command : commands) {
-    text += fmt::format("complete -c sdtune -n __sdtune_first -a {} -d {}\n", command.name, fish_quoted(command.summary));
+    text +=
+        fmt::format("complete -c sdtune -n __sdtune_first -a {} -d {}\n", command.name, fish_quoted(command.summary));
   }
   for (const ShellCommand& command : commands) {
     text += fish_flags(command) + fish_words(command);

@@ -22,7 +22,7 @@ struct ShellFlag {
   std::string name;                  // "--learning-rate"
   std::vector<std::string> aliases;  // accepted, and not offered
   std::string help;
-  ShellValue value;   // kNone: a bool, which also has --no-...
+  ShellValue value;    // kNone: a bool, which also has --no-...
   bool again = false;  // may be given several times
 };
 

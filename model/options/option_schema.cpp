@@ -52,7 +52,9 @@ void refuse_two_names(const FieldInfo& info, Json& rules) {
   std::vector<std::string> names = {info.name};
   names.insert(names.end(), info.aliases.begin(), info.aliases.end());
   for (std::size_t i = 0; i < names.size(); ++i) {
-    for (std::size_t k = i + 1; k < names.size(); ++k) rules.push_back({{"not", {{"required", {names[i], names[k]}}}}});
+    for (std::size_t k = i + 1; k < names.size(); ++k) {
+      rules.push_back({{"not", {{"type", "object"}, {"required", {names[i], names[k]}}}}});
+    }
   }
 }
 

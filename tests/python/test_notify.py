@@ -147,7 +147,7 @@ def test_a_silent_server_is_given_up(material: tuple[Path, Path], server: Thread
     assert_no_secret(tmp_path, ended.stderr)
 
 
-@pytest.mark.parametrize("url", ["slack.com/x", "ftp://a/b", "https://", "https://a b", "http:///x"])
+@pytest.mark.parametrize("url", ["slack.com/x", "ftp://a/b", "https:///", "https://a b", "http:///x"])
 def test_an_address_that_is_none_is_refused_unseen(url: str, material: tuple[Path, Path], tmp_path: Path) -> None:
     ended = run(words(material, tmp_path / "run", "--notify", url))
     assert ended.returncode == 2 and url not in ended.stderr

@@ -100,7 +100,7 @@ def test_every_option_is_in_it(schema: dict[str, Any]) -> None:
         value = entry["anyOf"][0] if option["optional"] else entry["anyOf"][1] if option["type"] == "list of strings" else entry
         if option["type"] in JSON_TYPES:
             assert value["type"] == JSON_TYPES[option["type"]]
-            assert bounds_text(value) == option["allowed"], option["name"]
+            assert numbers(bounds_text(value)) == numbers(option["allowed"]), option["name"]
         elif option["allowed"].startswith("one of "):
             choices = value["anyOf"][0] if "anyOf" in value else value
             assert "one of " + ", ".join(choices["enum"]) == option["allowed"]
@@ -111,13 +111,18 @@ def test_every_option_is_in_it(schema: dict[str, Any]) -> None:
 def bounds_text(value: dict[str, Any]) -> str:
     """As --help writes a range."""
     low, above, high = (value.get(key) for key in ("minimum", "exclusiveMinimum", "maximum"))
-    texts = {number: f"{number:g}" if abs(number) < 1e6 else str(number) for number in (low, above, high) if number is not None}
+    texts = {number: str(number) for number in (low, above, high) if number is not None}
     if low is None and above is None:
         return f"x <= {texts[high]}" if high is not None else ""
     sign, bound = ("<", above) if low is None else ("<=", low)
     if high is None:
         return f"x {'>' if low is None else '>='} {texts[bound]}"
     return f"{texts[bound]} {sign} x <= {texts[high]}"
+
+
+def numbers(text: str) -> list[str | float]:
+    """The words of a range, its numbers as such: 1e-07 is 0.0000001."""
+    return [word if re.search(r"[x<>]", word) else float(word) for word in text.split()]
 
 
 def wrong_values(entry: dict[str, Any]) -> Iterator[Any]:
@@ -199,10 +204,11 @@ def test_concepts(change: dict[str, Any], wanted: bool, accepts: Callable[[Any],
     assert accepts({"concepts": [entry]}) is wanted
     (tmp_path / "config.yaml").write_text(text)
     told = run(["check", "--config", "config.yaml"], cwd=tmp_path).stderr
-    assert ("concepts[1]" not in re.sub(r"concepts\[1\]\.images: \S+ is not there|me: is not there", "", told)) is wanted, told
+    refused = "concepts[1]" in told or "concepts is a list of something other" in told
+    assert refused is not wanted, told
     del entry["images"]
     assert not accepts({"concepts": [entry]})
-    assert accepts({"concepts": [{**entry, "instance_data_dir": "me"}]})
+    assert accepts({"concepts": [{"instance_data_dir": "me"}]})
 
 
 def test_the_config_of_a_run_is_valid(accepts: Callable[[Any], bool]) -> None:

@@ -77,7 +77,7 @@ VALIDATION = ["--validation-prompt", "a photo of sks person", "--validation-step
 
 @pytest.fixture(scope="module")
 def finished(material: tuple[Path, Path], python: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """A run to all three that was stopped after step 3 or later, and resumed; with what they hold."""
+    """A run of three steps to all three trackers, resumed from step 2 to step 6; with what they hold."""
     folder = tmp_path_factory.mktemp("finished")
     options = [*ALL, *VALIDATION, "--report-model", "--tracker-project-name", PROJECT, "--tracker-run-name", "me and you"]
     first = run(words(material, folder / "run", *options, "--max-train-steps", "3"), **places(folder, python))
@@ -137,7 +137,7 @@ def test_options_are_those_of_config_yaml(tracker: str, finished: tuple[Path, di
         value = first_values.get(name, value)
         assert held[name] == (value if isinstance(value, str) else json.dumps(value)), name
     if tracker == "mlflow":
-        assert found["mlflow"]["tags"]["from_step_3.max_train_steps"] == str(STEPS)
+        assert found["mlflow"]["tags"]["from_step_2.max_train_steps"] == str(STEPS)
 
 
 def test_the_same_run_goes_on(finished: tuple[Path, dict[str, Any]]) -> None:
@@ -286,8 +286,9 @@ def test_numbers_that_are_not_finite(tmp_path: Path) -> None:
     fake = package(tmp_path, FAKE.format(init="return Run()", log=f"open({str(told)!r}, 'a').write(repr(values))",
                                          finish=f"open({str(told)!r}, 'a').write(f' exit {{exit_code}}')"))
     ours, theirs = socket.socketpair()
-    words_of = ["sh", "-c", f'exec "$0" "$1" 3<&{theirs.fileno()}', str(fake), str(ROOT / "scripts" / "trackers" / "tracker_process.py")]
-    process = subprocess.Popen(words_of, pass_fds=(theirs.fileno(),))
+    begin_at_3 = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.execv(sys.argv[2], sys.argv[2:])"
+    process = subprocess.Popen([sys.executable, "-c", begin_at_3, str(theirs.fileno()), str(fake),
+                                str(ROOT / "scripts" / "trackers" / "tracker_process.py")], pass_fds=(theirs.fileno(),))
     theirs.close()
     begin = {"type": "start", "trackers": ["wandb"], "optional": False, "project": "", "name": "a", "folder": str(tmp_path), "config": {},
              "ids": {}, "first_step": 0, "attempt": 1}

@@ -38,9 +38,10 @@ void add_validation(TrainOptionGroup& group, ObserveOptions& options) {
 
 void add_trackers(TrainOptionGroup& group, ObserveOptions& options) {
   group
-      .add("report_to", &options.report_to, Resume::kMayChange,
-           "Where values, options and validation images go besides the run folder: wandb, mlflow and trackio need their "
-           "Python package; all: tensorboard and those that are installed.")
+      .add(
+          "report_to", &options.report_to, Resume::kMayChange,
+          "Where values, options and validation images go besides the run folder: wandb, mlflow and trackio need their "
+          "Python package; all: tensorboard and those that are installed.")
       .choices({"tensorboard", "wandb", "mlflow", "trackio", "all", "none"});
   group.add("report_model", &options.report_model, Resume::kMayChange,
             "Give the model to wandb, mlflow and trackio as an artifact when the run is done.");

@@ -20,10 +20,10 @@ struct ObserveOptions {
   std::int64_t validation_inference_steps = 25;     // of the sampler
   std::optional<double> validation_guidance_scale;  // unset: the default of the pipeline
   std::vector<std::string> report_to = {"tensorboard"};
-  bool report_model = false;         // the result as an artifact of the trackers
-  std::string tracker_project_name;  // empty: the tracker's own environment variable, else sdtune
-  std::string tracker_run_name;      // empty: the name of the run folder
-  double tracker_timeout = 120;      // s that the end of the run waits for them
+  bool report_model = false;             // the result as an artifact of the trackers
+  std::string tracker_project_name;      // empty: the tracker's own environment variable, else sdtune
+  std::string tracker_run_name;          // empty: the name of the run folder
+  double tracker_timeout = 120;          // s that the end of the run waits for them
   std::optional<double> price_per_hour;  // of the machine, for report.html and max_cost
   std::int64_t report_images = 4;        // of base and model each, at the end of the run; 0: none
 

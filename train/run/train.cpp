@@ -40,9 +40,9 @@ void clear_folder(FileSystem& files, const RunFolder& folder) {
        {folder.checkpoints(), folder.best(), folder.samples(), folder.model(), comparison_folder(folder.root)}) {
     if (std::filesystem::exists(part)) files.remove_tree(part);
   }
-  for (const std::filesystem::path& file : {folder.config(), folder.record(), folder.metrics(), folder.validation(),
-                                            folder.identity(), folder.report(), folder.last_error(),
-                                            folder.root / "trackers.json", folder.root / "trackers.log"}) {
+  for (const std::filesystem::path& file :
+       {folder.config(), folder.record(), folder.metrics(), folder.validation(), folder.identity(), folder.report(),
+        folder.last_error(), folder.root / "trackers.json", folder.root / "trackers.log"}) {
     if (std::filesystem::exists(file)) files.unlink(file);
   }
   std::error_code none;
@@ -254,8 +254,8 @@ void finish(const TrainConfig& config, RunNotifier& notifier, const EndEvent& en
   if (!is_first_rank()) return;
   notifier.finish(static_cast<int>(end.code), end.cause, end.end == RunEnd::kFailed);
   if (config.rental.on_finish.empty()) return;
-  const std::optional<Problem> warning = run_finish_command(
-      config.rental.on_finish, {static_cast<int>(end.code), end.cause, run_folder(config).root});
+  const std::optional<Problem> warning =
+      run_finish_command(config.rental.on_finish, {static_cast<int>(end.code), end.cause, run_folder(config).root});
   if (warning) tell(observers, &Observer::on_warning, *warning);
 }
 

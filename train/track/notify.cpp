@@ -67,11 +67,16 @@ void RunNotifier::finish(int exit_code, const std::string& cause, bool is_failur
 Json RunNotifier::payload(const char* event) const {
   const double now = seconds_since_1970();
   const std::string run = folder_.empty() ? "" : std::filesystem::absolute(folder_).lexically_normal().string();
-  return {{"event", event},      {"run", run},
-          {"attempt", attempt_}, {"step", or_null(step_)},
-          {"total_steps", total_steps_}, {"loss", or_null(loss_)},
-          {"exit_code", nullptr}, {"cause", nullptr},
-          {"started", started_}, {"time", now},
+  return {{"event", event},
+          {"run", run},
+          {"attempt", attempt_},
+          {"step", or_null(step_)},
+          {"total_steps", total_steps_},
+          {"loss", or_null(loss_)},
+          {"exit_code", nullptr},
+          {"cause", nullptr},
+          {"started", started_},
+          {"time", now},
           {"seconds", now - started_}};
 }
 

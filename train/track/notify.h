@@ -1,5 +1,5 @@
-// --notify: a webhook that is told of the run's start, end or failure, by scripts/trackers/notify.py. What fails here is
-// a warning. A run that the kernel kills (SIGKILL, a lost machine) tells nobody; its next attempt's start does.
+// --notify: a webhook that is told of the run's start, end or failure, by scripts/trackers/notify.py. What fails here
+// is a warning. A run that the kernel kills (SIGKILL, a lost machine) sends nothing; its next attempt's start does.
 #pragma once
 
 #include <filesystem>

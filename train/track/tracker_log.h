@@ -23,8 +23,8 @@ class TrackerLog : public Observer {
   // `warn` may be empty; it is told each kind of failure once.
   TrackerLog(const ObserveOptions& options, FileSystem& files, Warn warn);
 
-  void on_start(const RunSummary& summary) override;  // starts the side process; config.yaml must be written
-  void on_step(const StepEvent& event) override;      // the names of TensorBoard
+  void on_start(const RunSummary& summary) override;          // starts the side process; config.yaml must be written
+  void on_step(const StepEvent& event) override;              // the names of TensorBoard
   void on_validation(const ValidationEvent& event) override;  // its PNG files must be written (preview.h)
   void on_identity(const IdentityEvent& event) override;
   // Waits at most tracker_timeout until all is delivered, and says what is not.
