@@ -28,9 +28,9 @@ zpty -w shell 'PS1= ; stty -echo columns 300; autoload -Uz compinit; compinit -u
 zpty -w shell 'compadd() {
   if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\ * ]]; then builtin compadd "$@"; return $?; fi
   typeset -a found; builtin compadd -A found "$@"; local one; for one in $found; do print -r -- "<<$one>>"; done; builtin compadd "$@" }'
-zpty -w shell 'finish() { print "<<<end>>>"; exit }; zle -N finish; bindkey "^X" finish'
-zpty -w shell 'zstyle ":completion:*" list-grouped false; setopt no_auto_menu no_list_beep; print "<<<ready>>>"'
-zpty -r shell line '*<<<ready>>>*'
+zpty -w shell 'finish() { print "==end=="; exit }; zle -N finish; bindkey "^X" finish'
+zpty -w shell 'zstyle ":completion:*" list-grouped false; setopt no_auto_menu no_list_beep; print "==ready=="'
+zpty -r shell line '*==ready==*'
 zpty -w -n shell "$3"$'\t\C-X'
 while zpty -r shell line; do print -r -- "$line"; done
 """
