@@ -11,8 +11,10 @@ install(TARGETS _native LIBRARY DESTINATION sdtune COMPONENT wheel EXCLUDE_FROM_
 install(FILES ${SDTUNE_PACKAGE_FILES} DESTINATION sdtune COMPONENT wheel EXCLUDE_FROM_ALL)
 install(TARGETS sdtune RUNTIME DESTINATION "${wheel_program}" COMPONENT wheel EXCLUDE_FROM_ALL)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/configs" DESTINATION "${wheel_share}" COMPONENT wheel EXCLUDE_FROM_ALL
-        FILES_MATCHING PATTERN "*.yaml")
+        FILES_MATCHING PATTERN "*.yaml" PATTERN "*.json")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/scripts/prove" DESTINATION "${wheel_share}/scripts" COMPONENT wheel EXCLUDE_FROM_ALL
+        FILES_MATCHING PATTERN "*.py")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/scripts/trackers" DESTINATION "${wheel_share}/scripts" COMPONENT wheel EXCLUDE_FROM_ALL
         FILES_MATCHING PATTERN "*.py")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples/me" DESTINATION "${wheel_share}/examples" COMPONENT wheel EXCLUDE_FROM_ALL)
 foreach(model portrait-64 portrait-judge)

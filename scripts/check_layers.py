@@ -44,13 +44,15 @@ COMPONENTS = ["train/data", "train/objective", "train/optim", "train/precision",
 TRAIN = {"train/config": LOW}
 TRAIN |= {folder: [*WHOLE_MODEL, "train/config"] for folder in COMPONENTS}
 TRAIN["train/rental"] = ["model/base", "model/files"]
+TRAIN["train/track"] = [*LOW, "train/config", "train/observe"]
 TRAIN["train/dist/cuda"] = ["train/dist"]
 TRAIN["train/optim/cuda"] = ["model/core", "model/kernels/cuda", "train/optim"]
 TRAIN["train/parameters"] = [*WHOLE_MODEL, "train/config"]
 TRAIN["train/checkpoint"] = [*WHOLE_MODEL, "train/config", "train/optim", "train/precision"]
 TRAIN["train/identity"] = [*WHOLE_MODEL, "train/config", *COMPONENTS, "train/checkpoint"]
 TRAIN["train/resume"] = [*WHOLE_MODEL, "train/config", "train/data", "train/optim", "train/precision", "train/checkpoint"]
-TRAIN["train/preflight"] = [*TRAIN["train/identity"], "train/identity", "train/parameters", "train/rental", "train/resume"]
+TRAIN["train/preflight"] = [*TRAIN["train/identity"], "train/identity", "train/parameters", "train/rental", "train/resume",
+                            "train/track"]
 TRAIN["train/prepare"] = [*TRAIN["train/preflight"], "train/preflight"]
 TRAIN["train/run"] = [*TRAIN["train/prepare"], "train/prepare"]
 TRAIN["train/plan"] = [*TRAIN["train/run"], "train/run"]
@@ -74,6 +76,7 @@ APP = {
     "app/faces": [],
     "app/launch": ["model/base", "model/options"],
     "app/ui": ["model/base", "train/observe"],
+    "app/completion": ["app/commands", "model/base", "model/options"],
     "app/convert": ["app/cli", "app/commands", *WHOLE_MODEL],
     "app/hub": ["app/cli", "app/commands", "app/ui", *WHOLE_MODEL, "train/observe"],
     "app/inspect": ["app/commands", *WHOLE_MODEL, *WHOLE_TRAIN],

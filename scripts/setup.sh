@@ -72,12 +72,23 @@ install_python() {
   sha256sum <"$1" >".venv/sdtune-$(basename "$1")"
 }
 
+# Trackers need other versions of what the oracle pins.
+make_tracker_venv() {
+  local list=requirements/trackers.txt stamp=.venv/sdtune-trackers.txt
+  [ "$(cat "$stamp" 2>/dev/null)" != "$(sha256sum <"$list")" ] || return 0
+  say "installing Python packages of $list into .venv/trackers"
+  [ -x .venv/trackers/bin/python ] || python3 -m venv .venv/trackers
+  .venv/trackers/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -r "$list"
+  sha256sum <"$list" >"$stamp"
+}
+
 make_venv() {
   [ -x .venv/bin/python ] || { say "making .venv"; python3 -m venv .venv; }
   local file files=(requirements/torch.txt requirements/build.txt)
   if [ "$SDTUNE_CUDA$tests" = OFFOFF ] && ! is_installed requirements/torch.txt; then
     files=(requirements/torch-cpu.txt requirements/build.txt)
   fi
+  [ "$tests" = OFF ] || make_tracker_venv
   [ "$tests" = OFF ] || files+=(requirements/test.txt requirements/test-schemas.txt)
   if [ "$SDTUNE_CUDA" = ON ] && ! has_nvcc; then files+=(requirements/cuda.txt); fi
   for file in "${files[@]}"; do install_python "$file"; done

@@ -56,6 +56,8 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_fetch_command());
   commands.push_back(make_push_command());
   commands.push_back(make_launch_command());
+  commands.push_back(make_schema_command());
+  commands.push_back(make_completion_command());
   commands.push_back(make_reference_command());
   return commands;
 }

@@ -22,6 +22,10 @@ class Command {
   virtual std::vector<Preset> presets() const { return {}; }
   // Whether the words behind `--` are a command of their own, and go to Arguments::command as they are.
   virtual bool takes_command() const { return false; }
+  // For completion: placeholders of the words that are no flags, in their order, "bash|zsh|fish" for a choice.
+  virtual std::vector<std::string> positionals() const { return {}; }
+  // With takes_command(): the command whose options these words are; empty where they begin with a command.
+  virtual std::string rest_of() const { return ""; }
   // Not listed in `sdtune --help`: for our own scripts.
   virtual bool hidden() const { return false; }
   // Does the work and returns the exit code. Takes `arguments` with its problems, to report them with those it finds.
@@ -47,6 +51,8 @@ std::unique_ptr<Command> make_merge_command();
 std::unique_ptr<Command> make_fetch_command();
 std::unique_ptr<Command> make_push_command();
 std::unique_ptr<Command> make_launch_command();
+std::unique_ptr<Command> make_schema_command();
+std::unique_ptr<Command> make_completion_command();
 std::unique_ptr<Command> make_reference_command();
 
 // Every command, in the order of `sdtune --help`.

@@ -24,6 +24,7 @@ class DemoCommand : public Command {
             "sdtune demo [--output DIR] [--device DEVICE] [-- TRAIN_OPTIONS]"};
   }
   bool takes_command() const override { return true; }
+  std::string rest_of() const override { return "train"; }
 
   FieldList fields() override {
     FieldList list;

@@ -33,9 +33,9 @@ class TrainCommand : public Command {
           train::find_problems(options_.loaded.config, train::evaluate::classifier_reader_source());
       problems.insert(problems.end(), more.begin(), more.end());
       ProgressBar progress(stderr);
-      train::finish_run(options_.loaded.config, static_cast<int>(ExitCode::kBadInput), problems.front().line(),
-                        {&progress});
-      throw ConfigError(problems);
+      const ConfigError error(problems);
+      train::finish_run(options_.loaded.config, error, {&progress});
+      throw error;
     }
     StopFlag& stop = install_stop_signals();
     keep_output_after_hangup(train::run_folder(options_.loaded.config).log());

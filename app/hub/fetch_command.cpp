@@ -33,6 +33,7 @@ class FetchCommand : public Command {
             "sdtune fetch ORG/NAME [--file FILE] [options]",
             {{"id", "Name of the model on the hub: ORG/NAME."}}};
   }
+  std::vector<std::string> positionals() const override { return {"ORG/NAME"}; }
   FieldList fields() override { return options_.fields(); }
 
   int run(Arguments arguments) override {

@@ -30,6 +30,7 @@ class PushCommand : public Command {
             "sdtune push RUN ORG/NAME [--dry-run] [options]",
             {{"run", "Run folder, or folder of a model or LoRA."}, {"id", "Name of the model on the hub: ORG/NAME."}}};
   }
+  std::vector<std::string> positionals() const override { return {"RUN", "ORG/NAME"}; }
   FieldList fields() override { return options_.fields(); }
 
   int run(Arguments arguments) override {

@@ -5,6 +5,7 @@
 
 #include "app/commands/command.h"
 #include "model/base/printable.h"
+#include "model/options/option_group.h"
 
 namespace sdtune::app {
 namespace {
@@ -64,6 +65,7 @@ class InspectCommand : public Command {
             "sdtune inspect PATH [--json]",
             {{"path", "A model folder, part of a model, safetensors file, checkpoint, run, or image folder or file."}}};
   }
+  std::vector<std::string> positionals() const override { return {"PATH"}; }
 
   FieldList fields() override {
     FieldList list;

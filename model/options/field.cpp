@@ -164,6 +164,7 @@ void set_field(const Field& field, const std::vector<std::string>& items, const 
 }
 
 std::string field_text(const Field& field) {
+  if (field.info.is_secret) return value_text(std::string());
   return std::visit(
       [](auto* value) -> std::string {
         using T = std::remove_pointer_t<decltype(value)>;

@@ -35,6 +35,7 @@ struct FieldInfo {
   std::vector<std::pair<std::string, std::string>> old_choices = {};  // accepted text -> the choice that it means now
   bool takes_mappings = false;        // a list whose YAML items are mappings; each becomes its JSON text
   bool in_metadata = true;            // false: has no influence on a generated image
+  bool is_secret = false;             // never written to a file, a log or a message
   std::optional<Resume> resume = {};  // unset: no option of a training run
 };
 
@@ -59,7 +60,8 @@ void set_field(const Field& field, const std::string& text, const std::string& w
 // The same from several texts: a YAML sequence, or a flag given more than once. Only a list takes them.
 void set_field(const Field& field, const std::vector<std::string>& items, const std::string& where);
 
-// The value as it is written in YAML: quoted when a string needs it, "null" for an unset optional, [a, b] for a list.
+// The value as it is written in YAML: quoted when a string needs it, "null" for an unset optional, [a, b] for a list,
+// "" for a secret.
 std::string field_text(const Field& field);
 
 // Any text as a YAML scalar: plain where that reads back as the same string, else in double quotes.

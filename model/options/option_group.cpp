@@ -51,6 +51,11 @@ OptionDetails& OptionDetails::takes_mappings() {
   return *this;
 }
 
+OptionDetails& OptionDetails::secret() {
+  info_->is_secret = true;
+  return *this;
+}
+
 OptionDetails& OptionDetails::not_in_metadata() {
   info_->in_metadata = false;
   return *this;

@@ -28,6 +28,7 @@ class OptionDetails {
   OptionDetails& aliases(std::vector<std::string> names);       // other accepted names of the option
   OptionDetails& placeholder(std::string shown);                // what --help shows for the value
   OptionDetails& takes_mappings();                              // of a list of strings: YAML items are mappings
+  OptionDetails& secret();                                      // of a text: a password, a webhook's address
   OptionDetails& not_in_metadata();                             // has no influence on a generated image
   OptionDetails& resume(Resume rule);                           // of a training run's option
 

@@ -163,7 +163,8 @@ std::string config_to_yaml(const FieldList& fields, const Origins& origins) {
     }
     const auto origin = origins.find(field.info.name);
     text += field.info.name + ": " + field_text(field) + "  # " +
-            (origin == origins.end() ? "default" : origin->second) + "\n";
+            (origin == origins.end() ? "default" : origin->second) +
+            (field.info.is_secret && origin != origins.end() ? ", a secret that is not written here" : "") + "\n";
   }
   return text;
 }

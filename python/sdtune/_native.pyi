@@ -806,7 +806,11 @@ class TrainConfig:
         validation_steps: int = ...,
         validation_inference_steps: int = ...,
         validation_guidance_scale: float | None = ...,
-        report_to: ReportTo = ...,
+        report_to: list[str] = ...,
+        report_model: bool = ...,
+        tracker_project_name: str = ...,
+        tracker_run_name: str = ...,
+        tracker_timeout: float = ...,
         price_per_hour: float | None = ...,
         report_images: int = ...,
         identity_steps: int | None = ...,
@@ -823,6 +827,7 @@ class TrainConfig:
         on_finish: str = ...,
         preemption: Preemption = ...,
         preemption_address: str = ...,
+        notify: str = ...,
     ) -> None: ...
     @staticmethod
     def from_yaml(path: PathText, **options: Any) -> TrainConfig: ...
@@ -958,7 +963,11 @@ class TrainConfig:
     validation_steps: int
     validation_inference_steps: int
     validation_guidance_scale: float | None
-    report_to: ReportTo
+    report_to: list[str]
+    report_model: bool
+    tracker_project_name: str
+    tracker_run_name: str
+    tracker_timeout: float
     price_per_hour: float | None
     report_images: int
     identity_steps: int | None
@@ -981,3 +990,4 @@ class TrainConfig:
     on_finish: str
     preemption: Preemption
     preemption_address: str
+    notify: str

@@ -42,7 +42,7 @@ def origin_text(name: str, origin: str) -> str:
 def config_html(self: _native.TrainConfig) -> str:
     """What differs from the built-in defaults, and where it came from."""
     options, values, origins = {option["name"]: option for option in self.options()}, self.to_dict(), self.origins()
-    rows = [(name, values[name], options[name]["default"], options[name]["unit"], origin_text(name, origins[name]))
+    rows = [(name, "***" if options[name]["secret"] else values[name], options[name]["default"], options[name]["unit"], origin_text(name, origins[name]))
             for name in options if name in origins]
     return (_html.table(["option", "value", "default", "unit", "from"], rows)
             + f"<p>The other {len(options) - len(rows)} options have their defaults.</p>")

@@ -116,6 +116,10 @@ py::list concept_options() {
   return options;
 }
 
+std::string value_shown(const Field& field) {
+  return field.info.is_secret ? "'***'" : std::string(py::repr(option_value(field)));
+}
+
 py::dict values_in_use(const TrainConfig& config) {
   py::dict values;
   for (const auto& [name, value] : train::values_of_preset(config)) values[py::str(name)] = value;
@@ -193,7 +197,7 @@ void register_config(py::module_& module) {
              std::string text;
              for (const Field& field : config.fields()) {
                if (!config.origins.contains(field.info.name)) continue;  // a default
-               text += (text.empty() ? "" : ", ") + field.info.name + "=" + std::string(py::repr(option_value(field)));
+               text += (text.empty() ? "" : ", ") + field.info.name + "=" + value_shown(field);
              }
              return "TrainConfig(" + text + ")";
            })

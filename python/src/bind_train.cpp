@@ -20,6 +20,7 @@
 #include "train/preflight/preflight.h"
 #include "train/preflight/run_lock.h"
 #include "train/run/train.h"
+#include "train/track/python_interpreter.h"
 
 namespace py = pybind11;
 
@@ -214,6 +215,8 @@ void register_train(py::module_& module) {
   module.def("_run_folder", [](const TrainConfig& config) { return run_folder(config).root; });
   module.def("_run_holder", [](const TrainConfig& config) { return RunLock::holder(run_folder(config).lock()); });
   module.def("_train_callbacks", &callback_list);
+  const py::object executable = py::module_::import("sys").attr("executable");
+  if (py::isinstance<py::str>(executable)) use_python(executable.cast<std::string>());
   module.def("train", &run_training, py::arg("config"), py::arg("on_step") = py::none(), kTrainDoc);
   module.def(
       "check",

@@ -35,6 +35,7 @@ py::dict describe_option(const Field& field) {
   option["aliases"] = field.info.aliases;
   option["placeholder"] = field.info.placeholder;
   option["takes_mappings"] = field.info.takes_mappings;
+  option["secret"] = field.info.is_secret;
   return option;
 }
 

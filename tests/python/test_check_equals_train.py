@@ -96,7 +96,7 @@ def keywords(words: list[str]) -> dict[str, object]:
         value = words[at + 1] if at + 1 < len(words) and not words[at + 1].startswith("--") else True
         if value is True and name.startswith("no_"):
             name, value = name[3:], False
-        if name == "concepts":
+        if name in ("concepts", "report_to"):
             value = [*found.get(name, []), value]
         found[name] = value
     return found

@@ -41,7 +41,9 @@ def test_lora_learns_faster_than_all_weights() -> None:
 @pytest.mark.parametrize("method", ["full", "lora"])
 def test_the_bundled_base_carries_its_presets(method: str) -> None:
     copy = CONFIGS.parent / "models" / "portrait-64" / ("sdtune_defaults.yaml" if method == "full" else f"sdtune_defaults_{method}.yaml")
-    assert copy.read_bytes() == (CONFIGS / f"{method}_portrait-64.yaml").read_bytes()
+    """But for the line that names the schema, which is beside the one and not beside the other."""
+    text = (CONFIGS / f"{method}_portrait-64.yaml").read_text()
+    assert copy.read_text() == text.replace("# yaml-language-server: $schema=train.schema.json\n", "")
 
 
 @pytest.fixture(scope="module")

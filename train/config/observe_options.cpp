@@ -1,5 +1,7 @@
 #include "train/config/observe_options.h"
 
+#include <algorithm>
+
 namespace sdtune::train {
 
 namespace {
@@ -34,14 +36,39 @@ void add_validation(TrainOptionGroup& group, ObserveOptions& options) {
       .range(0, 100);
 }
 
+void add_trackers(TrainOptionGroup& group, ObserveOptions& options) {
+  group
+      .add(
+          "report_to", &options.report_to, Resume::kMayChange,
+          "Where values, options and validation images go besides the run folder: wandb, mlflow and trackio need their "
+          "Python package; all: tensorboard and those that are installed.")
+      .choices({"tensorboard", "wandb", "mlflow", "trackio", "all", "none"});
+  group.add("report_model", &options.report_model, Resume::kMayChange,
+            "Give the model to wandb, mlflow and trackio as an artifact when the run is done.");
+  group
+      .add("tracker_project_name", &options.tracker_project_name, Resume::kMayChange,
+           "Project (MLflow: experiment) of the run; empty: WANDB_PROJECT, MLFLOW_EXPERIMENT_NAME or TRACKIO_PROJECT, "
+           "else sdtune.")
+      .placeholder("NAME");
+  group
+      .add("tracker_run_name", &options.tracker_run_name, Resume::kMayChange,
+           "Name of the run in wandb, mlflow and trackio; empty: that of the run folder.")
+      .aliases({"wandb_run_name"})
+      .placeholder("NAME");
+  group
+      .add("tracker_timeout", &options.tracker_timeout, Resume::kMayChange,
+           "Time that the end of the run waits at most until wandb, mlflow and trackio have everything.")
+      .unit("s")
+      .range(0, 86400);
+}
+
 }  // namespace
 
 TrainFieldList ObserveOptions::fields() {
   TrainFieldList list;
   TrainOptionGroup group(list, "Validation and logs");
   add_validation(group, *this);
-  group.add("report_to", &report_to, Resume::kMayChange, "Additional log besides metrics.jsonl.")
-      .choices({"tensorboard", "none"});
+  add_trackers(group, *this);
   group
       .add("price_per_hour", &price_per_hour, Resume::kMayChange,
            "Machine price per hour, any currency: report.html then states the cost, and max_cost bounds it; unset: "
@@ -53,6 +80,14 @@ TrainFieldList ObserveOptions::fields() {
            "report.html: fewer where they would take more than 5 % of the run's time; 0: disabled.")
       .range(0, 16);
   return list;
+}
+
+std::vector<Problem> observe_problems(const ObserveOptions& options) {
+  const std::vector<std::string>& names = options.report_to;
+  const bool is_none = std::find(names.begin(), names.end(), "none") != names.end();
+  const bool has_others = std::any_of(names.begin(), names.end(), [](const auto& name) { return name != "none"; });
+  if (!is_none || !has_others) return {};
+  return {{"report_to", "none is given together with other trackers", "leave none out, or the others"}};
 }
 
 }  // namespace sdtune::train

@@ -31,6 +31,12 @@ TrainFieldList RentalOptions::fields() {
       .add("preemption_address", &preemption_address, Resume::kMayChange,
            "Address of the metadata service; empty: 169.254.169.254, where the clouds have it.")
       .placeholder("HOST[:PORT]");
+  group
+      .add("notify", &notify, Resume::kMayChange,
+           "Address of a webhook (Slack, Discord or your own) that gets a POST with JSON at start, end and failure of "
+           "the run, from the first rank alone; empty: none.")
+      .placeholder("URL")
+      .secret();
   return list;
 }
 

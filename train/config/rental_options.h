@@ -16,6 +16,7 @@ struct RentalOptions {
   std::string on_finish;            // a shell command; empty: none
   std::string preemption = "none";  // whose notices are watched
   std::string preemption_address;   // HOST[:PORT] of the metadata service; empty: the cloud's own
+  std::string notify;               // address of a webhook; empty: none
 
   TrainFieldList fields();
 };

@@ -13,10 +13,6 @@ namespace sdtune::train {
 
 namespace {
 
-std::string image_name(std::size_t index, std::uint64_t seed) {
-  return fmt::format("{:02}_seed-{}.png", index, seed);
-}
-
 constexpr const char* kGrid = "grid.png";
 
 // Those of an earlier attempt; none unless all are there.
@@ -24,7 +20,7 @@ std::vector<Image> read_images(const std::filesystem::path& folder, const std::v
   std::vector<Image> images;
   std::error_code absent;
   for (std::size_t i = 0; i < seeds.size(); ++i) {
-    const std::filesystem::path path = folder / image_name(i, seeds[i]);
+    const std::filesystem::path path = folder / preview_name(i, seeds[i]);
     if (!std::filesystem::exists(path, absent)) return {};
     images.push_back(model::read_image(path));
   }
@@ -32,6 +28,10 @@ std::vector<Image> read_images(const std::filesystem::path& folder, const std::v
 }
 
 }  // namespace
+
+std::string preview_name(std::size_t index, std::uint64_t seed) {
+  return fmt::format("{:02}_seed-{}.png", index, seed);
+}
 
 std::filesystem::path preview_folder(const std::filesystem::path& samples, std::int64_t step) {
   return samples / fmt::format("step-{:08}", step);
@@ -71,7 +71,7 @@ void Preview::write(const ValidationEvent& event) {
   const std::filesystem::path folder = preview_folder(samples_, event.step);
   files_.create_directories(folder);
   for (std::size_t i = 0; i < event.images.size(); ++i) {
-    write_file_atomically(files_, folder / image_name(i, event.seeds.at(i)), preview_png(event, i));
+    write_file_atomically(files_, folder / preview_name(i, event.seeds.at(i)), preview_png(event, i));
   }
   if (event.step == 0) base_ = event.images;
   if (base_.empty()) base_ = read_images(preview_folder(samples_, 0), event.seeds);

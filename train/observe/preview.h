@@ -16,6 +16,8 @@ namespace sdtune::train {
 
 // Where the images of `step` go: samples/step-00000100.
 std::filesystem::path preview_folder(const std::filesystem::path& samples, std::int64_t step);
+// The file of image `index` there: 00_seed-7.png.
+std::string preview_name(std::size_t index, std::uint64_t seed);
 // Whether all `count` images of `step` are there.
 bool has_preview(const std::filesystem::path& samples, std::int64_t step, std::int64_t count);
 

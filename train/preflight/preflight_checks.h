@@ -31,6 +31,9 @@ void check_options(const TrainConfig& config, std::vector<Problem>& problems);
 // Options for a rented machine, and whether the metadata service of preemption answers.
 void check_rental(const TrainConfig& config, std::vector<Problem>& problems);
 
+// report_to and notify: packages, an interpreter, the form of an address. Only on the first rank.
+void check_trackers(const TrainConfig& config, std::vector<Problem>& problems);
+
 // Whether the device computes in mixed_precision; `auto` fits every device.
 void check_precision(const TrainConfig& config, std::vector<Problem>& problems);
 

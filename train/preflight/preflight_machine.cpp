@@ -119,6 +119,7 @@ void check_contradictions(const TrainConfig& config, std::vector<Problem>& probl
 void check_options(const TrainConfig& config, std::vector<Problem>& problems) {
   check_contradictions(config, problems);
   check_rental(config, problems);
+  check_trackers(config, problems);
   const std::size_t before = problems.size();
   check_ranks(problems);
   if (problems.size() == before) check_device(config, problems);

@@ -1,8 +1,4 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <sstream>
 
 #include "model/base/error.h"
 #include "model/files/install_paths.h"
@@ -12,6 +8,7 @@
 #include "train/prove/parts.h"
 #include "train/prove/record_comparison.h"
 #include "train/prove/step_record.h"
+#include "train/track/python_interpreter.h"
 
 namespace sdtune::train {
 
@@ -19,21 +16,6 @@ namespace {
 
 constexpr const char* kScript = "scripts/prove/diffusers_side.py";
 constexpr std::int64_t kTimedSteps = 20, kWarmUp = 5;
-
-// SDTUNE_PYTHON, else the one beside this program, else the first python3 of PATH; empty where there is none.
-std::filesystem::path find_python(const std::filesystem::path& program) {
-  const char* given = std::getenv("SDTUNE_PYTHON");
-  if (given != nullptr && *given != '\0') return given;
-  if (const std::filesystem::path beside = program.parent_path() / "python3"; std::filesystem::exists(beside))
-    return beside;
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::filesystem::path python = std::filesystem::path(folder) / "python3";
-    if (access(python.c_str(), X_OK) == 0) return python;
-  }
-  return {};
-}
 
 class DiffusersSide {
  public:

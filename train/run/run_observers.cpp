@@ -8,6 +8,8 @@
 #include "train/observe/report_page.h"
 #include "train/observe/validation_log.h"
 #include "train/run/attempt_ledger.h"
+#include "train/track/tracker_check.h"
+#include "train/track/tracker_log.h"
 
 namespace sdtune::train {
 
@@ -22,7 +24,10 @@ RunObservers::RunObservers(const TrainConfig& config, const std::vector<Observer
   add(std::make_unique<ValidationLog>(real_file_system(), warn));
   add(std::make_unique<AttemptLedger>(real_file_system(), warn));
   add(std::make_unique<ReportPage>(real_file_system(), config.observe.price_per_hour, warn));
-  if (config.observe.report_to == "tensorboard") add(std::make_unique<EventFile>(warn));
+  if (reports_to_tensorboard(config.observe)) add(std::make_unique<EventFile>(warn));
+  if (!side_trackers(config.observe).names.empty()) {
+    add(std::make_unique<TrackerLog>(config.observe, real_file_system(), warn));
+  }
 }
 
 void RunObservers::add(std::unique_ptr<Observer> observer) {

@@ -26,6 +26,7 @@
 #include "train/run/run_record.h"
 #include "train/run/save_time.h"
 #include "train/run/trainer.h"
+#include "train/track/notify.h"
 
 namespace sdtune::train {
 
@@ -39,8 +40,9 @@ void clear_folder(FileSystem& files, const RunFolder& folder) {
        {folder.checkpoints(), folder.best(), folder.samples(), folder.model(), comparison_folder(folder.root)}) {
     if (std::filesystem::exists(part)) files.remove_tree(part);
   }
-  for (const std::filesystem::path& file : {folder.config(), folder.record(), folder.metrics(), folder.validation(),
-                                            folder.identity(), folder.report(), folder.last_error()}) {
+  for (const std::filesystem::path& file :
+       {folder.config(), folder.record(), folder.metrics(), folder.validation(), folder.identity(), folder.report(),
+        folder.last_error(), folder.root / "trackers.json", folder.root / "trackers.log"}) {
     if (std::filesystem::exists(file)) files.unlink(file);
   }
   std::error_code none;
@@ -172,15 +174,19 @@ Error described(const std::exception& error, const TrainConfig& config) {
   return Error(ExitCode::kBug, "internal error", text.substr(0, text.find('\n')));
 }
 
+EndEvent failure_of(const Error& error) {
+  EndEvent end{RunEnd::kFailed};
+  end.code = error.code();
+  end.cause = error.problems().front().line();
+  return end;
+}
+
 // Tells observers and the run folder of a failure.
 void report_failure(const Training& training, const Error& error) {
   if (training.is_first || error.code() == ExitCode::kPeerLost) {
     write_last_error(real_file_system(), training.folder, error);
   }
-  EndEvent end{RunEnd::kFailed};
-  end.code = error.code();
-  end.cause = error.problems().front().line();
-  tell(training.observers, &Observer::on_end, end);
+  tell(training.observers, &Observer::on_end, failure_of(error));
 }
 
 TrainResult train_locked(const Training& training, const RankEnv& ranks, Preflight preflight) {
@@ -210,7 +216,7 @@ TrainResult train_locked(const Training& training, const RankEnv& ranks, Preflig
   }
 }
 
-TrainResult train_or_refuse(const TrainConfig& config, const std::vector<Observer*>& observers,
+TrainResult train_or_refuse(const TrainConfig& config, const std::vector<Observer*>& observers, RunNotifier& notifier,
                             const PortraitReaderSource& portrait_readers, StopFlag& stop) {
   using Seconds = std::chrono::seconds;
   const auto started = std::chrono::duration_cast<Seconds>(std::chrono::system_clock::now().time_since_epoch());
@@ -228,7 +234,7 @@ TrainResult train_or_refuse(const TrainConfig& config, const std::vector<Observe
   RunBudget budget(config.rental, config.observe.price_per_hour, earlier);
   const Warn warn = [&](const Problem& problem) { tell(observers, &Observer::on_warning, problem); };
   PreemptionGuard guard(config.rental, ranks.local_rank == 0, stop, warn);
-  const RunObservers run_observers(config, observers, {&budget, &guard}, is_first);
+  const RunObservers run_observers(config, observers, {&budget, &guard, &notifier}, is_first);
   return train_locked(
       {config, folder, is_first, budget, guard, run_observers.all(), portrait_readers, stop, started.count()}, ranks,
       std::move(preflight));
@@ -242,28 +248,43 @@ bool is_first_rank() {
   }
 }
 
+// The last words of a run, to whom it asks for: webhook and command.
+void finish(const TrainConfig& config, RunNotifier& notifier, const EndEvent& end,
+            const std::vector<Observer*>& observers) {
+  if (!is_first_rank()) return;
+  notifier.finish(static_cast<int>(end.code), end.cause, end.end == RunEnd::kFailed);
+  if (config.rental.on_finish.empty()) return;
+  const std::optional<Problem> warning =
+      run_finish_command(config.rental.on_finish, {static_cast<int>(end.code), end.cause, run_folder(config).root});
+  if (warning) tell(observers, &Observer::on_warning, *warning);
+}
+
+// Silent where its address is refused.
+RunNotifier notifier_of(const TrainConfig& config, const std::vector<Observer*>& observers) {
+  const std::string url = notify_problems(config.rental.notify).empty() ? config.rental.notify : "";
+  return {url, run_folder(config).root,
+          [observers](const Problem& problem) { tell(observers, &Observer::on_warning, problem); }};
+}
+
 }  // namespace
 
-void finish_run(const TrainConfig& config, int exit_code, const std::string& cause,
-                const std::vector<Observer*>& observers) {
-  if (config.rental.on_finish.empty() || !is_first_rank()) return;
-  const std::optional<Problem> warning =
-      run_finish_command(config.rental.on_finish, {exit_code, cause, run_folder(config).root});
-  if (warning) tell(observers, &Observer::on_warning, *warning);
+void finish_run(const TrainConfig& config, const Error& error, const std::vector<Observer*>& observers) {
+  RunNotifier notifier = notifier_of(config, observers);
+  finish(config, notifier, failure_of(error), observers);
 }
 
 TrainResult train(const TrainConfig& config, const std::vector<Observer*>& observers,
                   const PortraitReaderSource& portrait_readers, StopFlag& stop) {
+  RunNotifier notifier = notifier_of(config, observers);
   try {
-    const TrainResult result = train_or_refuse(config, observers, portrait_readers, stop);
-    finish_run(config, static_cast<int>(result.code), result.cause, observers);
+    const TrainResult result = train_or_refuse(config, observers, notifier, portrait_readers, stop);
+    finish(config, notifier, end_of(result, 0), observers);
     return result;
   } catch (const Error& error) {
-    finish_run(config, static_cast<int>(error.code()), error.problems().front().line(), observers);
+    finish(config, notifier, failure_of(error), observers);
     throw;
   } catch (const std::exception& error) {
-    const Error words = described(error, config);
-    finish_run(config, static_cast<int>(words.code()), words.problems().front().line(), observers);
+    finish(config, notifier, failure_of(described(error, config)), observers);
     throw;
   }
 }

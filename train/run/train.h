@@ -28,15 +28,14 @@ struct TrainResult {
 // Runs `config` to its end or until `stop` asks. In a process that torchrun started it is one rank of the run; only
 // rank 0 calls the observers. Throws the types of model/base/error.h: what find_problems (preflight.h) reports before
 // anything is written, later CheckpointError, StorageError, OutOfMemoryError, NonFiniteError, PeerLostError. A failure
-// after the start leaves last_error.json in the run folder. on_finish runs at every end, before this returns.
+// after the start leaves last_error.json in the run folder. notify and on_finish follow every end, before this returns.
 //
 // `portrait_readers` makes what reads renders of synthetic people for identity evaluation (classifier_reader_source.h).
 TrainResult train(const TrainConfig& config, const std::vector<Observer*>& observers,
                   const PortraitReaderSource& portrait_readers, StopFlag& stop);
 
-// on_finish of a run that ends here with this exit code, on the first rank; its failure is a warning. train() has
+// notify and on_finish of a run that ends here with this error, on the first rank; what fails is a warning. train() has
 // called it for all that it ends; a caller that refuses the configuration before that calls it itself.
-void finish_run(const TrainConfig& config, int exit_code, const std::string& cause,
-                const std::vector<Observer*>& observers);
+void finish_run(const TrainConfig& config, const Error& error, const std::vector<Observer*>& observers);
 
 }  // namespace sdtune::train

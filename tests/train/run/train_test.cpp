@@ -67,7 +67,7 @@ class TrainEnds : public testing::Test {
     config_.data.images = (scratch_.path() / "photos").string();
     config_.data.instance_prompt = "a";
     config_.data.trigger_word = "a";
-    config_.observe.report_to = "none";
+    config_.observe.report_to = {"none"};
   }
 
   void run() { train(config_, {&thrower_}, test::NoPortraitReaders(), stop_); }
