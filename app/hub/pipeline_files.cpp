@@ -10,7 +10,7 @@
 namespace sdtune::app {
 namespace {
 
-constexpr std::string_view kWeights = ".safetensors", kIndex = ".safetensors.index", kJson = ".json";
+constexpr std::string_view kWeights = ".safetensors", kIndexEnding = ".safetensors.index", kJson = ".json";
 
 // "model-00001-of-00002" -> "model".
 std::string without_shard(const std::string& stem) {
@@ -29,10 +29,10 @@ std::optional<std::string> variant_of(const std::string& name) {
   std::string stem, behind;
   if (name.ends_with(kWeights)) {
     stem = without_shard(name.substr(0, name.size() - kWeights.size()));
-  } else if (const std::size_t at = name.find(kIndex); at != std::string::npos && name.ends_with(kJson)) {
+  } else if (const std::size_t at = name.find(kIndexEnding); at != std::string::npos && name.ends_with(kJson)) {
     // The variant stands before .safetensors or behind index.
     stem = name.substr(0, at);
-    behind = name.substr(at + kIndex.size(), name.size() - at - kIndex.size() - kJson.size());
+    behind = name.substr(at + kIndexEnding.size(), name.size() - at - kIndexEnding.size() - kJson.size());
   } else {
     return std::nullopt;
   }

@@ -63,6 +63,9 @@ def given_options(config: _native.TrainConfig) -> dict[str, Any]:
              if name not in of_preset and origin not in NOT_GIVEN_BY_USER}
     loaded = _native.TrainConfig(**given).to_dict()
     given |= {name: value for name, value in values.items() if loaded[name] != value}
+    # Other users see a program's words, and no command that is started so has a use for a secret.
+    for name in (option["name"] for option in config.options() if option["secret"]):
+        given.pop(name, None)
     return {name: "none" if value is None else value for name, value in given.items()}
 
 

@@ -806,7 +806,7 @@ class TrainConfig:
         validation_steps: int = ...,
         validation_inference_steps: int = ...,
         validation_guidance_scale: float | None = ...,
-        report_to: list[str] = ...,
+        report_to: ReportTo | Sequence[ReportTo] = ...,
         report_model: bool = ...,
         tracker_project_name: str = ...,
         tracker_run_name: str = ...,
@@ -963,7 +963,10 @@ class TrainConfig:
     validation_steps: int
     validation_inference_steps: int
     validation_guidance_scale: float | None
-    report_to: list[str]
+    @property
+    def report_to(self) -> list[ReportTo]: ...
+    @report_to.setter
+    def report_to(self, value: ReportTo | Sequence[ReportTo]) -> None: ...
     report_model: bool
     tracker_project_name: str
     tracker_run_name: str

@@ -20,7 +20,7 @@ PortraitSet = Literal["training", "validation", "reserved"]
 PredictionType = Literal["epsilon", "v_prediction"]
 Preemption = Literal["none", "ec2", "google", "azure"]
 PromptSyntax = Literal["weighted", "plain"]
-ReportTo = Literal["tensorboard", "none"]
+ReportTo = Literal["tensorboard", "wandb", "mlflow", "trackio", "all", "none"]
 Sampler = Literal[
     "ddim", "ddim_trailing", "ddpm", "ddpm_trailing", "ddpm_ays", "pndm", "pndm_trailing", "euler", "euler_karras",
     "euler_exponential", "euler_trailing", "euler_ays", "euler_a", "euler_a_trailing", "heun", "heun_karras",
