@@ -140,7 +140,7 @@ void receive_all(HubClient& client, const HubRepository& repository, const std::
 bool download_blob(HubClient& client, const HubRepository& repository, const std::string& file, const HubFile& expected,
                    const CacheFolder& cache, const DownloadListener& listener) {
   const fs::path blob = cache.blob(expected.hash), incomplete = blob.string() + ".incomplete";
-  const FileLock lock(cache.lock(expected.hash));
+  const FileLock lock(cache.lock(expected.hash), "another process downloads this file");
   if (is_file(blob) && size_of(blob) == expected.size) return false;
   try {
     const std::uint64_t there = size_of(incomplete);

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <utility>
 
+#include "app/hub/file_lock.h"
 #include "model/files/file_system.h"
 #include "model/files/growing_file.h"
 #include "model/files/hub_cache.h"
@@ -27,6 +28,7 @@ fs::path CacheFolder::link(const std::string& commit, const std::string& file, c
   const fs::path inner(file);
   for (auto above = std::distance(inner.begin(), inner.end()) - 1; above > 0; --above) target /= "..";
   target /= fs::path("blobs") / hash;
+  const FileLock alone(lock("links"));  // another process would make it by way of the same unfinished name
   std::error_code error;
   if (fs::read_symlink(place, error) != target) replace_link(target, place);
   return place;
@@ -36,6 +38,7 @@ void CacheFolder::write_reference(const std::string& revision, const std::string
   if (revision == commit) return;
   const fs::path reference = folder_ / "refs" / revision;
   real_file_system().create_directories(reference.parent_path());
+  const FileLock alone(lock("links"));
   write_file_atomically(real_file_system(), reference, commit);
 }
 

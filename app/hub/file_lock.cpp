@@ -13,12 +13,15 @@
 
 namespace sdtune::app {
 
-FileLock::FileLock(const std::filesystem::path& path) {
+FileLock::FileLock(const std::filesystem::path& path, const char* notice) {
   real_file_system().create_directories(path.parent_path());
   descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw StorageError(path.string(), std::string("cannot create: ") + std::strerror(errno));
   if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
-  if (errno == EWOULDBLOCK) std::fprintf(stderr, "waiting  another process downloads this file\n");
+  if (errno == EWOULDBLOCK && notice != nullptr) {
+    std::fprintf(stderr, "waiting  %s\n", notice);
+    errno = EWOULDBLOCK;
+  }
   // Some network file systems have no locks: huggingface_hub goes on without them too.
   while (errno == EWOULDBLOCK || errno == EINTR) {
     if (::flock(descriptor_, LOCK_EX) == 0) return;

@@ -338,14 +338,16 @@ def test_hostile_answers(hub: Hub, fetch: Callable, tmp_path: Path) -> None:
     assert not (tmp_path / "escape").exists()
 
 
-def test_two_processes_at_once(hub: Hub, tmp_path: Path) -> None:
-    """One downloads, the other waits for it."""
+def test_many_processes_at_once(hub: Hub, tmp_path: Path) -> None:
+    """One downloads, the others wait for it; links and references are made by one after the other."""
     hub.add("org/lora", LORA)
     environment = {**os.environ, "HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "0", "HF_HUB_CACHE": "", "HF_TOKEN": ""}
     words = [str(SDTUNE), "fetch", "org/lora", "--file", "me.safetensors"]
-    both = [subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    said = [process.communicate(timeout=60)[0] for process in both]
-    assert [process.returncode for process in both] == [0, 0] and said[0] == said[1]
+    processes = [subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(8)]
+    ends = [process.communicate(timeout=60) for process in processes]
+    said = [printed for printed, _ in ends]
+    assert [process.returncode for process in processes] == [0] * 8, [errors for _, errors in ends]
+    assert len(set(said)) == 1
     assert Path(said[0].strip()).read_bytes() == WEIGHTS and len(hub.asked("store:/large/")) == 1
 
 
