@@ -9,7 +9,8 @@ namespace sdtune::app {
 // file at the same time into the same place.
 class FileLock {
  public:
-  // Waits for another holder, and says `notice` first where it is given. Throws StorageError where the file cannot be made.
+  // Waits for another holder, and says `notice` first where it is given. Throws StorageError where the file cannot be
+  // made.
   explicit FileLock(const std::filesystem::path& path, const char* notice = nullptr);
   ~FileLock();
   FileLock(const FileLock&) = delete;

@@ -11,18 +11,18 @@ namespace sdtune::record {
 
 namespace {
 
-// Over once the host is as far ahead as a stream's queue is long. One look before that is none of the host's time; who
-// looks again and has launched nothing meanwhile is waiting.
+// Over once the host is as far ahead as a stream's queue is long. One query before that costs no time of the host; who
+// asks again and has launched nothing meanwhile is waiting.
 class RecordedWork final : public c10d::Work {
  public:
   bool isCompleted() override {
     const std::int64_t now = Record::instance().position();
     if (is_over_ || now >= begin_ + kQueuedLaunches) return true;
-    if (now == looked_at_) {
+    if (now == asked_at_) {
       Record::instance().add_wait("collective");
       is_over_ = true;
     }
-    looked_at_ = now;
+    asked_at_ = now;
     return is_over_;
   }
   bool wait(std::chrono::milliseconds) override {
@@ -33,7 +33,7 @@ class RecordedWork final : public c10d::Work {
 
  private:
   std::int64_t begin_ = Record::instance().position();
-  std::int64_t looked_at_ = -1;
+  std::int64_t asked_at_ = -1;
   bool is_over_ = false;
 };
 
