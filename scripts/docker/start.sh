@@ -28,7 +28,8 @@ if [ ! -w "${HOME:-/}" ]; then export HOME=$state; fi
 export JUPYTER_RUNTIME_DIR=$state/jupyter JUPYTER_DATA_DIR=$state/jupyter-data JUPYTER_CONFIG_DIR=$state/jupyter-config
 export IPYTHONDIR=$state/ipython TMPDIR=${TMPDIR:-$state}
 
-# A user that the container's /etc/passwd does not know gets a name, which sshd and JupyterLab ask for.
+# A user that the container's /etc/passwd does not know gets a name, which sshd and JupyterLab ask for. (podman adds such a user
+# itself, named after the number.)
 if ! getent passwd "$uid" >/dev/null; then
   { cat /etc/passwd; echo "sdtune-$uid:x:$uid:$(id -g):sdtune:$HOME:/bin/bash"; } >"$state/passwd"
   cp /etc/group "$state/group"
@@ -59,7 +60,7 @@ Subsystem sftp /usr/lib/openssh/sftp-server
 CONFIG
   if [ "$uid" -eq 0 ]; then mkdir -p /run/sshd; fi
   /usr/sbin/sshd -D -e -f "$state/ssh/sshd_config" 2>>"$state/ssh/log" &
-  say "sshd on port $port, keys only"
+  say "sshd on port $port, keys only, for user $(id -un)"
 }
 
 ssh_port=${SSH_PORT:-$([ "$uid" -eq 0 ] && echo 22 || echo 2222)}
