@@ -24,8 +24,7 @@ void AdamWStatement::update(const std::vector<torch::Tensor>& weights, const std
     squares_[i].copy_(square);
     const torch::Tensor spread = (square / (1 - std::pow(beta2, t))).sqrt() + options_.adam_epsilon;
     const torch::Tensor decayed = weights[i].to(torch::kFloat64) * (1 - rate * options_.adam_weight_decay);
-    torch::Tensor weight = weights[i];
-    weight.copy_(decayed - rate * (mean / (1 - std::pow(beta1, t))) / spread);
+    weights[i].copy_(decayed - rate * (mean / (1 - std::pow(beta1, t))) / spread);
   }
 }
 
