@@ -3,7 +3,7 @@
 
     .venv/bin/python scripts/run_notebooks.py [NAME.ipynb ...]     default: those that need nothing but this repository
 
-Their runs go to examples/notebooks/runs, which git ignores. Dropped: outputs above LARGEST_OUTPUT of one type (the report in
+Their runs go to a folder runs beside them, which git ignores. Dropped: outputs above LARGEST_OUTPUT of one type (the report in
 a frame, which is the file report.html of the run), times of execution, and what a program writes to stderr. Paths are written from the repository's root on.
 """
 

@@ -43,9 +43,14 @@ class Channel:
     def lines(self) -> Iterator[dict[str, Any]]:
         """What the run sends, until it closes its end or is gone."""
         with self._socket.makefile("rb") as stream:
-            for line in stream:
-                if line.endswith(b"\n"):  # else the run was killed in the middle of it
-                    yield json.loads(line)
+            while True:
+                try:
+                    line = stream.readline()
+                except ConnectionResetError:  # the run was killed with replies that it had not read
+                    return
+                if not line.endswith(b"\n"):  # over, or the run was killed in the middle of a line
+                    return
+                yield json.loads(line)
 
     def reply(self, **message: Any) -> None:
         """The run may be gone; what it sent is delivered all the same."""

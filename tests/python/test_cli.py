@@ -17,7 +17,7 @@ from PIL import Image
 from program import ROOT, SDTUNE, run
 
 COMMANDS = ("train", "sample", "demo", "check", "doctor", "prepare", "plan", "prove", "inspect", "render", "pretrain", "eval", "convert",
-            "merge", "fetch", "push", "launch")
+            "merge", "fetch", "push", "launch", "schema", "completion")
 
 
 def test_help_lists_the_commands_that_exist() -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import select
 import signal
 import socket
 import stat
@@ -251,6 +252,24 @@ def test_a_failure_later_is_a_warning(init: str, log: str, finish: str, said: st
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr.count(said) == 1, ended.stderr
     assert len(metrics_of(tmp_path / "run")) == STEPS and (tmp_path / "run" / "model" / "model_index.json").is_file()
+
+
+def test_a_run_that_is_killed_with_unread_replies_ends_as_killed(tmp_path: Path) -> None:
+    """The socket is reset then, and not merely closed."""
+    told = tmp_path / "told"
+    fake = package(tmp_path, FAKE.format(init="return Run()", log="pass", finish=f"open({str(told)!r}, 'w').write(f'exit {{exit_code}}')"))
+    ours, theirs = socket.socketpair()
+    script = ROOT / "scripts" / "trackers" / "tracker_process.py"
+    process = subprocess.Popen(["bash", "-c", f"exec 3<&{theirs.fileno()}; exec {fake} {script}"], pass_fds=[theirs.fileno()],
+                               stderr=subprocess.PIPE, text=True)
+    theirs.close()
+    start = {"type": "start", "trackers": ["wandb"], "optional": False, "ids": {}, "folder": str(tmp_path), "project": "p", "name": "n",
+             "config": {}, "first_step": 1}
+    ours.sendall(json.dumps(start).encode() + b"\n")
+    assert select.select([ours], [], [], 60)[0], "it has replied"
+    ours.close()
+    errors = process.communicate(timeout=60)[1]
+    assert told.is_file() and told.read_text() == "exit 137", errors
 
 
 def test_ctrl_c_ends_the_run_first(material: tuple[Path, Path], tmp_path: Path) -> None:
