@@ -16,7 +16,7 @@ std::string program_help(const std::vector<std::unique_ptr<Command>>& commands) 
   for (const auto& command : commands) {
     if (command->hidden()) continue;
     std::string name = "  " + command->help().name;
-    name.resize(12, ' ');
+    name.resize(14, ' ');
     text += name + command->help().summary + "\n";
   }
   return text + "\nsdtune COMMAND --help lists a command's options. --version prints the version.\n";
