@@ -79,7 +79,8 @@ std::vector<Problem> machine_warnings(const TrainConfig& config) {
     const torch::Device device =
         model::find_device(device_for_rank(config.run.device, read_rank_env(), model::has_usable_gpu()), "device");
     if (!device.is_cuda()) return warnings;
-    const auto index = static_cast<std::size_t>(static_cast<unsigned char>(device.index()));  // not negative: find_device chose it
+    const auto index =
+        static_cast<std::size_t>(static_cast<unsigned char>(device.index()));  // not negative: find_device chose it
     const std::optional<Problem> memory = memory_warning(config, model::cuda_driver().devices.at(index).memory_bytes);
     if (memory) warnings.push_back(*memory);
   } catch (const Error&) {
