@@ -1,29 +1,19 @@
 #include "app/commands/options_json.h"
 
 #include <optional>
-#include <type_traits>
-#include <variant>
+
+#include "model/options/option_schema.h"
 
 namespace sdtune::app {
 namespace {
 
-template <typename T>
-Json value_json(const T& value) {
-  return value;
-}
-
-template <typename T>
-Json value_json(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
 Json option_json(const Field& field) {
   const FieldInfo& info = field.info;
-  const auto bound = [](const std::optional<double>& number) { return value_json(number); };
+  const auto bound = [](const std::optional<double>& number) { return number ? Json(*number) : Json(); };
   return {{"name", info.name},
           {"type", field_type(field)},
           {"optional", is_optional(field)},
-          {"default", std::visit([](const auto* value) { return value_json(*value); }, field.value)},
+          {"default", field_json(field)},
           {"choices", info.choices},
           {"min", bound(info.min)},
           {"max", bound(info.max)},

@@ -177,7 +177,7 @@ void register_config(py::module_& module) {
       .def_static(
           "options", &option_list,
           "Every option as a dict: name, type, optional, default, allowed, choices, unit, group, help, aliases, "
-          "placeholder, takes_mappings, presets.")
+          "placeholder, takes_mappings, secret, presets.")
       .def("to_dict", &to_dict, "All options with their values.")
       .def("preset_values", &values_in_use,
            "The values that the preset of the base set and nothing overrode, by option, as config.yaml has them.")

@@ -17,7 +17,7 @@ std::string option_text(const pybind11::handle& value);
 pybind11::object option_value(const Field& field);
 
 // What is known of an option: name, type, optional, default, allowed, choices, unit, group, help, aliases, placeholder,
-// and whether it takes_mappings.
+// and whether it takes_mappings or is a secret.
 pybind11::dict describe_option(const Field& field);
 
 }  // namespace sdtune::python

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import tomllib
 import venv
 import zipfile
 from collections.abc import Iterator
@@ -39,6 +40,13 @@ def cached(build: Path, name: str) -> str | None:
     return found and found[1]
 
 
+def same_options(build: Path) -> list[str]:
+    """What pyproject.toml sets of the build, set as the build folder has it: another warning flag compiles all anew."""
+    defines = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]["cmake"]["define"]
+    kept = {name: cached(build, name) for name in defines}
+    return [word for name, value in kept.items() if value is not None for word in ("-C", f"cmake.define.{name}={value}")]
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The wheel. It takes what the build folder has compiled already; from nothing the same command compiles all."""
@@ -47,7 +55,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     prefix = cached(build, "CMAKE_INSTALL_PREFIX")
     tools = Path(sys.executable).parent
     run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, "-C", f"build-dir={build}",
-        ROOT, env=os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"})
+        *same_options(build), ROOT, env=os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"})
     (built,) = folder.glob("*.whl")
     yield built
     if prefix is not None:  # as it was for whoever installs from it next
