@@ -72,6 +72,8 @@ std::optional<torch::Tensor> tensor_of(py::handle object) {
   return from_numpy(array);
 }
 
+// By value: a tensor that the caller moved here is the only one of its storage.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 py::array array_of(torch::Tensor tensor) {
   const bool alone = tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1;
   const torch::Dtype dtype = result_dtype(tensor.scalar_type());

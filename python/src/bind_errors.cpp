@@ -7,6 +7,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/base/error.h"
@@ -86,7 +87,7 @@ void raise_out_of_memory(const std::string& cause) {
 
 void translate(std::exception_ptr thrown) {
   try {
-    std::rethrow_exception(thrown);
+    std::rethrow_exception(std::move(thrown));
   } catch (const Error& error) {
     raise(type_of(error), error.problems(), error.code(), error.what());
   } catch (const c10::Error& error) {

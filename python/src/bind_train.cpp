@@ -78,6 +78,7 @@ RunResult run_training(const TrainConfig& given, const py::object& on_step, cons
   reader.finish();
   callbacks.on_step = on_step;  // pybind11 takes it out of the keywords
 
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const TrainConfig config = given;  // another thread may change the caller's while the lock is released
   StopFlag own;
   StopFlag& stop = asked.is_none() ? own : asked.cast<StopFlag&>();

@@ -10,7 +10,7 @@ namespace sdtune::python {
 
 // Other Python threads run meanwhile, and no graph is kept for a backward pass.
 struct ComputeScope {
-  pybind11::gil_scoped_release unlocked;
+  pybind11::gil_scoped_release unlocked{};
   at::NoGradGuard no_grad;
   model::Tf32Scope tf32{false};  // float32 means float32
 };
