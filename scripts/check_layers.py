@@ -54,7 +54,8 @@ TRAIN["train/resume"] = [*WHOLE_MODEL, "train/config", "train/data", "train/opti
 TRAIN["train/preflight"] = [*TRAIN["train/identity"], "train/identity", "train/parameters", "train/rental", "train/resume",
                             "train/track"]
 TRAIN["train/prepare"] = [*TRAIN["train/preflight"], "train/preflight"]
-TRAIN["train/run"] = [*TRAIN["train/prepare"], "train/prepare"]
+TRAIN["train/profile"] = [*LOW, "train/observe"]
+TRAIN["train/run"] = [*TRAIN["train/prepare"], "train/prepare", "train/profile"]
 TRAIN["train/plan"] = [*TRAIN["train/run"], "train/run"]
 TRAIN["train/prove"] = [*TRAIN["train/plan"], "train/plan"]
 # The bundled base's factory: training reaches it only through train/identity/portrait_reader_source.h.

@@ -109,7 +109,7 @@ class DoctorCommand : public Command {
   std::optional<std::size_t> write_sheet(const train::PhotoReport& report, const train::DataOptions& options) const {
     if (contact_sheet_.empty() || report.folder.photos.empty()) return std::nullopt;
     const std::filesystem::path path = contact_sheet_;
-    if (path.has_parent_path()) real_file_system().create_directories(path.parent_path());
+    create_parent_folder(real_file_system(), path);
     const std::size_t shown = train::write_contact_sheet(real_file_system(), path, report, options);
     if (shown < report.folder.photos.size()) {
       std::fprintf(stderr, "sdtune: note: the contact sheet shows the first %zu photos\n", shown);

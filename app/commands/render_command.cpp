@@ -139,7 +139,7 @@ class RenderCommand : public Command {
     model::GridLayout layout;
     layout.columns = plan_.views > 1 ? plan_.views : 0;
     const fs::path path = options_.contact_sheet;
-    if (path.has_parent_path()) real_file_system().create_directories(path.parent_path());
+    create_parent_folder(real_file_system(), path);
     model::write_png(real_file_system(), path, model::make_grid(sheet_, layout),
                      {{"Software", "sdtune " SDTUNE_VERSION}, {"Source", "rendered"}});
   }

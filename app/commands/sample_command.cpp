@@ -236,7 +236,7 @@ class SampleCommand : public Command {
 
   void write_grid(const std::vector<Image>& photos) {
     const std::filesystem::path path = model::free_path(options_.grid);
-    if (path.has_parent_path()) real_file_system().create_directories(path.parent_path());
+    create_parent_folder(real_file_system(), path);
     std::vector<model::PngText> texts = {{"Software", "sdtune " SDTUNE_VERSION}};
     if (options_.image.ai_mark) texts.push_back(model::ai_generated_mark());
     model::write_png(real_file_system(), path, model::make_sheet(photos, std::move(rows_)), texts);

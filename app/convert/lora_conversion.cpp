@@ -74,6 +74,7 @@ void convert_lora(const ConvertOptions& options) {
   if (options.dry_run) {
     std::fprintf(stderr, "dry run  nothing is written\n");
   } else {
+    create_parent_folder(real_file_system(), options.output);
     model::write_lora(real_file_system(), options.output, bundle, weights,
                       is_kohya ? model::LoraStyle::kKohya : model::LoraStyle::kDiffusers, dtype,
                       is_kohya ? kohya_metadata(weights) : std::map<std::string, std::string>());

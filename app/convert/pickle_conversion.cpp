@@ -50,6 +50,7 @@ void convert_pickle(const ConvertOptions& options) {
   if (options.dry_run) {
     std::fprintf(stderr, "dry run  nothing is written\n");
   } else {
+    create_parent_folder(real_file_system(), output);
     model::write_safetensors(real_file_system(), output, read.tensors, dtype);
     verify(output, read.tensors, dtype);
     std::fprintf(stderr, "checked  read back, verified bit for bit\n");

@@ -23,7 +23,7 @@ fs::path CacheFolder::lock(const std::string& hash) const {
 
 fs::path CacheFolder::link(const std::string& commit, const std::string& file, const std::string& hash) const {
   const fs::path place = snapshot(commit) / file;
-  real_file_system().create_directories(place.parent_path());
+  create_parent_folder(real_file_system(), place);
   fs::path target = "../..";  // from snapshots/COMMIT
   const fs::path inner(file);
   for (auto above = std::distance(inner.begin(), inner.end()) - 1; above > 0; --above) target /= "..";
@@ -37,7 +37,7 @@ fs::path CacheFolder::link(const std::string& commit, const std::string& file, c
 void CacheFolder::write_reference(const std::string& revision, const std::string& commit) const {
   if (revision == commit) return;
   const fs::path reference = folder_ / "refs" / revision;
-  real_file_system().create_directories(reference.parent_path());
+  create_parent_folder(real_file_system(), reference);
   const FileLock alone(lock("links"));
   write_file_atomically(real_file_system(), reference, commit);
 }

@@ -14,7 +14,7 @@
 namespace sdtune::app {
 
 FileLock::FileLock(const std::filesystem::path& path, const char* notice) {
-  real_file_system().create_directories(path.parent_path());
+  create_parent_folder(real_file_system(), path);
   descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw StorageError(path.string(), std::string("cannot create: ") + std::strerror(errno));
   if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;

@@ -115,6 +115,11 @@ void ProgressBar::on_checkpoint(const train::CheckpointEvent& event) {
   line_.message("saved    " + event.path.string() + " in " + fmt::format("{:.1f} s", event.seconds));
 }
 
+void ProgressBar::on_profile(const train::ProfileEvent& event) {
+  line_.message("profile  " + profile_text(event, 10) +
+                (event.trace.empty() ? "" : "trace    " + event.trace.string()));
+}
+
 void ProgressBar::on_warning(const Problem& problem) {
   line_.message("sdtune: warning: " + problem.line());
 }

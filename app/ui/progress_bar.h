@@ -28,6 +28,7 @@ class ProgressBar : public train::Observer {
   void on_estimate(const train::EstimateEvent& event) override;
   void on_step(const train::StepEvent& event) override;
   void on_checkpoint(const train::CheckpointEvent& event) override;
+  void on_profile(const train::ProfileEvent& event) override;
   void on_validation(const train::ValidationEvent& event) override;
   void on_identity(const train::IdentityEvent& event) override;
   void on_warning(const Problem& problem) override;

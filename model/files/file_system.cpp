@@ -67,6 +67,10 @@ fs::path partial_name(const fs::path& path) {
   return path.parent_path() / name;
 }
 
+void create_parent_folder(FileSystem& files, const fs::path& path) {
+  if (path.has_parent_path()) files.create_directories(path.parent_path());
+}
+
 void write_file_atomically(FileSystem& files, const fs::path& path, std::string_view content) {
   const fs::path partial = partial_name(path);
   const std::unique_ptr<OutputFile> file = files.create(partial);

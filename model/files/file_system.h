@@ -38,6 +38,9 @@ FileSystem& real_file_system();
 // The name that a file has until it is whole: hidden, beside it.
 std::filesystem::path partial_name(const std::filesystem::path& path);
 
+// Makes the folder that the file is to lie in, with those above it, where it is missing.
+void create_parent_folder(FileSystem& files, const std::filesystem::path& path);
+
 // Writes a whole file so that after a crash either the old or the new content is there: temporary name beside it,
 // fsync, rename, fsync of the folder.
 void write_file_atomically(FileSystem& files, const std::filesystem::path& path, std::string_view content);

@@ -91,6 +91,7 @@ std::int64_t write_single_file(FileSystem& files, const ModelBundle& bundle, Mod
   NamedTensors tensors = all_tensors(bundle, family, parts);
   const std::int64_t count = std::ssize(tensors);
   const fs::path unproven = partial_name(path);
+  create_parent_folder(files, path);
   try {
     write_safetensors(files, unproven, std::move(tensors), dtype, metadata(bundle, family, path));
     const LdmFile written(unproven);

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from . import _native
@@ -17,10 +19,23 @@ native_train, native_check, native_plan = core.train, core.check, core.plan
 native_generate = core.StableDiffusionPipeline.__call__
 
 
+def metrics_of(folder: Path, own: list[dict[str, Any]]) -> Metrics:
+    """All steps of the run as its metrics.jsonl has them; `own`, this attempt's, where that file could not be written or read."""
+    try:
+        lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+        steps = {line["step"] for line in lines}
+    except (OSError, ValueError, KeyError, TypeError):
+        return Metrics(own)
+    if not steps.issuperset(row["step"] for row in own):
+        return Metrics(own)
+    blank = dict.fromkeys(own[0]) if own else {}  # a column also for what no step has
+    return Metrics([blank | line for line in lines])
+
+
 def result_of(native: Any, config: _native.TrainConfig) -> TrainResult:
     """What train returns."""
     return TrainResult(output=native.output, model_path=native.model_path, checkpoint=native.checkpoint, step=native.step,
-                       model_step=native.model_step, metrics=Metrics(native.metrics), base=config.base)
+                       model_step=native.model_step, metrics=metrics_of(native.output, native.metrics), base=config.base)
 
 
 def check(config: _native.TrainConfig) -> Problems:

@@ -582,6 +582,21 @@ class IdentityEvent:
     @property
     def is_best(self) -> bool: ...
 
+class ProfileEvent:
+    """What the profile of some optimizer steps found; str() is a table."""
+    @property
+    def first_step(self) -> int: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def phases(self) -> dict[str, float]: ...
+    @property
+    def operators(self) -> list[dict[str, Any]]: ...
+    @property
+    def trace(self) -> Path | None: ...
+
 class RunSummary:
     """What a run will do."""
     @property
@@ -628,7 +643,7 @@ class RunSummary:
 class Metrics(dict[str, Any]):
     """Columns over the optimizer steps, by the keys of metrics.jsonl; pandas.DataFrame takes them as they are.
 
-    float64 with NaN where a step has no such number, int64 for step and max_memory_bytes, bool for skipped.
+    float64 with NaN where a step has no such number, int64 for attempt, step and max_memory_bytes, bool for skipped.
     """
     def __init__(self, rows: Sequence[dict[str, Any]] = ()) -> None: ...
     def rows(self) -> list[dict[str, Any]]: ...
@@ -662,6 +677,7 @@ def train(config: TrainConfig, on_step: Callable[[StepEvent], object] | None = N
           on_checkpoint: Callable[[CheckpointEvent], object] | None = None,
           on_validation: Callable[[ValidationEvent], object] | None = None,
           on_identity: Callable[[IdentityEvent], object] | None = None,
+          on_profile: Callable[[ProfileEvent], object] | None = None,
           on_warning: Callable[[Problem], object] | None = None,
           on_end: Callable[[int, Path], object] | None = None, progress: bool = True) -> TrainResult: ...
 class RunProgress:
@@ -701,6 +717,7 @@ def start(config: TrainConfig, *, resume_from_checkpoint: str | None = None,
           on_checkpoint: Callable[[CheckpointEvent], object] | None = None,
           on_validation: Callable[[ValidationEvent], object] | None = None,
           on_identity: Callable[[IdentityEvent], object] | None = None,
+          on_profile: Callable[[ProfileEvent], object] | None = None,
           on_warning: Callable[[Problem], object] | None = None,
           on_end: Callable[[int, Path], object] | None = None, progress: bool = True) -> Run: ...
 def check(config: TrainConfig) -> Problems: ...

@@ -9,7 +9,7 @@ from pathlib import Path
 from . import _native
 
 EVENTS = ("on_preparation", "on_generation", "on_start", "on_phase", "on_step", "on_checkpoint", "on_validation", "on_identity",
-          "on_warning", "on_end")
+          "on_profile", "on_warning", "on_end")
 SMOOTHING = 0.95  # of the loss that is shown: the mean over about 20 steps
 
 
@@ -79,6 +79,9 @@ class Recorder:
 
     def on_identity(self, event: _native.IdentityEvent) -> None:
         self.identities.append((event.step, event.identity))
+
+    def on_profile(self, event: _native.ProfileEvent) -> None:
+        self.notes.append(f"profile of {event.steps} steps: {event.trace or 'no trace'}")
 
     def on_warning(self, problem: _native.Problem) -> None:
         self.warnings.append(str(problem))

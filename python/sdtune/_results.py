@@ -93,12 +93,13 @@ class PipelineOutput:
 class Metrics(dict[str, Any]):
     """Columns over the optimizer steps, by the keys of metrics.jsonl: pandas.DataFrame(result.metrics) takes them as they are.
 
-    Floats (NaN where a step has no such number), int64 for step and max_memory_bytes, bool for skipped. rows() gives a dict a step.
+    Floats (NaN where a step has no such number), int64 for attempt, step and max_memory_bytes, bool for skipped. rows() gives a dict a
+    step. Of a resumed run: its earlier attempts too, without the steps that were done again.
     """
 
     def __init__(self, rows: Sequence[dict[str, Any]] = ()) -> None:
-        names = list(rows[0]) if rows else ["step", "loss"]
-        super().__init__({name: column(name, [row[name] for row in rows]) for name in names})
+        names = list(dict.fromkeys(name for row in rows for name in row)) or ["step", "loss"]
+        super().__init__({name: column(name, [row.get(name) for row in rows]) for name in names})
 
     def rows(self) -> list[dict[str, Any]]:
         """A dict for each step; None where a step has no such number."""
@@ -119,8 +120,9 @@ class Metrics(dict[str, Any]):
 
 
 def column(name: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
-    """[steps], with a type that depends on the name alone."""
-    kind = {"step": np.int64, "max_memory_bytes": np.int64, "skipped": np.bool_}.get(name, np.float64)
+    """[steps], with a type that depends on the name alone, unless lines of an older version lack it: float64 with NaN then."""
+    kinds = {"attempt": np.int64, "step": np.int64, "max_memory_bytes": np.int64, "skipped": np.bool_}
+    kind = np.float64 if None in values else kinds.get(name, np.float64)
     return np.array([np.nan if value is None else value for value in values], dtype=kind)
 
 

@@ -98,6 +98,9 @@ class TerminalBar:
     def on_checkpoint(self, event: _native.CheckpointEvent) -> None:
         self.message(f"saved    {event.path} in {event.seconds:.1f} s")
 
+    def on_profile(self, event: _native.ProfileEvent) -> None:
+        self.message(f"profile  {event}trace    {event.trace}" if event.trace else f"profile  {event}".rstrip())
+
     def on_warning(self, problem: _native.Problem) -> None:
         self.message(f"sdtune: warning: {problem}")
 

@@ -53,6 +53,7 @@ constexpr CallbackKeyword kCallbacks[] = {
     {"on_checkpoint", "Callable[[CheckpointEvent], object]", &Callbacks::on_checkpoint},
     {"on_validation", "Callable[[ValidationEvent], object]", &Callbacks::on_validation},
     {"on_identity", "Callable[[IdentityEvent], object]", &Callbacks::on_identity},
+    {"on_profile", "Callable[[ProfileEvent], object]", &Callbacks::on_profile},
     {"on_warning", "Callable[[Problem], object]", &Callbacks::on_warning},
     {"on_end", "Callable[[int, Path], object]", &Callbacks::on_end}};
 
@@ -153,6 +154,35 @@ void add_events(py::module_& module) {
       .def_readonly("is_best", &IdentityEvent::is_best, "Best so far.");
 }
 
+py::dict phases_of(const ProfileEvent& event) {
+  py::dict phases;
+  for (const PhaseTotal& phase : event.phases) phases[py::str(phase.name)] = phase.seconds;
+  return phases;
+}
+
+py::list operators_of(const ProfileEvent& event) {
+  py::list operators;
+  for (const OperatorTotal& one : event.operators) {
+    operators.append(py::dict(py::arg("name") = one.name, py::arg("seconds") = one.seconds,
+                              py::arg("calls") = one.calls, py::arg("flops") = one.flops));
+  }
+  return operators;
+}
+
+void add_profile_event(py::module_& module) {
+  py::class_<ProfileEvent>(module, "ProfileEvent", "What the profile of some optimizer steps found; str() is a table.")
+      .def_readonly("first_step", &ProfileEvent::first_step, "From 1.")
+      .def_readonly("steps", &ProfileEvent::steps)
+      .def_readonly("seconds", &ProfileEvent::seconds, "Of these steps.")
+      .def_property_readonly("phases", &phases_of, "Seconds by name: load batch, forward, backward, ...")
+      .def_property_readonly("operators", &operators_of,
+                             "The longest first: name, seconds without the operators that it calls, calls, flops.")
+      .def_property_readonly(
+          "trace", [](const ProfileEvent& self) { return path_or_none(self.trace); },
+          "For the viewers of Chrome and Perfetto; None where it could not be written.")
+      .def("__str__", [](const ProfileEvent& self) { return profile_text(self, 10); });
+}
+
 void add_summary(py::module_& module) {
   py::class_<RunSummary>(module, "RunSummary", "What a run will do, told before its first step.")
       .def_readonly("output", &RunSummary::output, "The run folder.")
@@ -199,8 +229,9 @@ constexpr const char* kTrainDoc =
     "Trains as `config` says and returns a TrainResult (model_path, output, checkpoint, step, metrics).\n\n"
     "Callbacks, all optional: on_preparation(PreparationEvent), on_start(RunSummary), on_phase(name, done, total), "
     "on_generation(GenerationEvent), on_step(StepEvent), on_checkpoint(CheckpointEvent), "
-    "on_validation(ValidationEvent), on_identity(IdentityEvent), on_warning(Problem), on_end(step, model_path). They "
-    "run on the calling thread, between steps; an exception in one saves a checkpoint, stops the run and is raised "
+    "on_validation(ValidationEvent), on_identity(IdentityEvent), on_profile(ProfileEvent), on_warning(Problem), "
+    "on_end(step, model_path). They run on the calling thread, between steps; an exception in one saves a checkpoint, "
+    "stops the run and is raised "
     "here. Ctrl-C saves a checkpoint, then raises KeyboardInterrupt; train again with resume_from_checkpoint='latest' "
     "to resume. Other threads run meanwhile. Raises ConfigError, WeightError, DataError (all faults at once, nothing "
     "written), CheckpointError, StorageError, OutOfMemoryError, NonFiniteError, PeerLostError.";
@@ -210,6 +241,7 @@ constexpr const char* kTrainDoc =
 void register_train(py::module_& module) {
   add_preparation_events(module);
   add_events(module);
+  add_profile_event(module);
   add_summary(module);
   add_result(module);
   add_stop_flag(module);

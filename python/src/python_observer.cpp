@@ -33,6 +33,7 @@ PythonObserver::PythonObserver(Callbacks callbacks, StopFlag& stop) : callbacks_
   check_callable("on_checkpoint", callbacks_.on_checkpoint);
   check_callable("on_validation", callbacks_.on_validation);
   check_callable("on_identity", callbacks_.on_identity);
+  check_callable("on_profile", callbacks_.on_profile);
   check_callable("on_warning", callbacks_.on_warning);
   check_callable("on_end", callbacks_.on_end);
 }
@@ -80,6 +81,10 @@ void PythonObserver::on_validation(const train::ValidationEvent& event) {
 
 void PythonObserver::on_identity(const train::IdentityEvent& event) {
   call(callbacks_.on_identity, event);
+}
+
+void PythonObserver::on_profile(const train::ProfileEvent& event) {
+  call(callbacks_.on_profile, event);
 }
 
 void PythonObserver::on_warning(const Problem& problem) {

@@ -19,7 +19,7 @@ class PythonObserver : public train::Observer {
   // None, or something to call.
   struct Callbacks {
     pybind11::object on_preparation, on_start, on_phase, on_generation, on_step, on_checkpoint, on_validation,
-        on_identity, on_warning, on_end;
+        on_identity, on_profile, on_warning, on_end;
   };
 
   PythonObserver(Callbacks callbacks, StopFlag& stop);
@@ -32,6 +32,7 @@ class PythonObserver : public train::Observer {
   void on_checkpoint(const train::CheckpointEvent& event) override;
   void on_validation(const train::ValidationEvent& event) override;
   void on_identity(const train::IdentityEvent& event) override;
+  void on_profile(const train::ProfileEvent& event) override;
   void on_warning(const Problem& problem) override;
   void on_end(const train::EndEvent& event) override;
 

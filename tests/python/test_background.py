@@ -52,7 +52,8 @@ def test_a_run_is_watched_stopped_and_resumed_to_the_same_bits(tiny_sd1: Path, t
     with pytest.raises(sdtune.ConfigError, match="stopped at step 2"):
         stopped.pipeline()
     again = sdtune.start(config, resume_from_checkpoint="latest").wait()
-    assert again.step == 4 and again.metrics["step"].tolist() == [3, 4]
+    assert again.step == 4 and again.metrics["step"].tolist() == [1, 2, 3, 4]
+    assert again.metrics["attempt"].tolist() == [1, 1, 2, 2]
     assert config.resume_from_checkpoint == "" and config.origins() == sdtune.TrainConfig(**config_options(config)).origins()
     text = (folder / "config.yaml").read_text()
     assert "# default" in text and "resume_from_checkpoint: latest  # resume_from_checkpoint" in text, "the copy keeps the origins"
@@ -153,5 +154,5 @@ def test_a_notebook_starts_watches_stops_and_another_kernel_resumes(tiny_sd1: Pa
     assert "stopped; state saved" in shown(view), "the cell that started the run shows its end"
     _, resumed, end = run_cells([
         make, "run = sdtune.start(config, resume_from_checkpoint='latest')",
-        "result = run.wait()\nprint(result.step, int(result.metrics['step'][0]) > 3)"], tmp_path)
-    assert end[0]["text"].strip() == "40 True" and "done after step 40" in shown(resumed)
+        "result = run.wait()\nprint(result.step, list(result.metrics['step']) == list(range(1, 41)), int(max(result.metrics['attempt'])))"], tmp_path)
+    assert end[0]["text"].strip() == "40 True 2" and "done after step 40" in shown(resumed)

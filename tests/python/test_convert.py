@@ -328,6 +328,17 @@ def test_output_is_never_lost_or_mistaken(models: Callable, tmp_path: Path) -> N
     assert not (tmp_path / "dry.safetensors").exists()
 
 
+def test_folders_of_the_output_are_made(models: Callable, tmp_path: Path) -> None:
+    """Of a file, of a folder, of a merged model; and none for what is refused or not written."""
+    _, folder = models("sd1")
+    convert(folder, tmp_path / "a" / "b" / "model.safetensors")
+    convert(tmp_path / "a" / "b" / "model.safetensors", tmp_path / "c" / "d" / "model", "--config", str(folder))
+    assert (tmp_path / "c" / "d" / "model" / "model_index.json").is_file()
+    convert(folder, tmp_path / "e" / "model.safetensors", "--dry-run")
+    refusal("--model", str(tmp_path), "--output", str(tmp_path / "e" / "model.safetensors"))
+    assert not (tmp_path / "e").exists()
+
+
 def test_refuses_what_could_run_code_and_what_no_file_can_say(models: Callable, tmp_path: Path) -> None:
     """A .ckpt is not opened; a model that predicts x0 is not exported."""
     folder = models("sd1")[1]

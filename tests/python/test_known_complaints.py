@@ -17,8 +17,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from program import SDTUNE, run
-from tiny_models import make_pipeline
-from training_reference import write_base, write_photos
+from training_reference import small_material
 
 UNET = "model/unet/diffusion_pytorch_model.safetensors"
 
@@ -26,10 +25,7 @@ UNET = "model/unet/diffusion_pytorch_model.safetensors"
 @pytest.fixture(scope="module")
 def material(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A small base and four photos."""
-    folder = tmp_path_factory.mktemp("complaints")
-    base = write_base(make_pipeline("sd1", folder / "vocabulary"), folder / "base", block_out_channels=(16, 32),
-                      layers_per_block=1, attention_head_dim=2)
-    return base, write_photos(folder / "photos", 4, seed=0)
+    return small_material(tmp_path_factory.mktemp("complaints"), photos=4)
 
 
 def words(material: tuple[Path, Path], output: Path, *options: str) -> list[str]:

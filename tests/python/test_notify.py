@@ -17,8 +17,7 @@ from typing import Any
 
 import pytest
 from program import run
-from tiny_models import make_pipeline
-from training_reference import write_base, write_photos
+from training_reference import small_material
 
 import sdtune
 
@@ -65,10 +64,7 @@ def address(server: ThreadingHTTPServer) -> str:
 
 @pytest.fixture(scope="module")
 def material(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("notify")
-    base = write_base(make_pipeline("sd1", folder / "vocabulary"), folder / "base", block_out_channels=(16, 32), layers_per_block=1,
-                      attention_head_dim=2)
-    return base, write_photos(folder / "photos", 3, seed=0)
+    return small_material(tmp_path_factory.mktemp("notify"), photos=3)
 
 
 def words(material: tuple[Path, Path], output: Path, *options: str) -> list[str]:

@@ -10,8 +10,7 @@ import torch
 from diffusers import StableDiffusionPipeline
 from program import run
 from safetensors.torch import load_file, save_file
-from tiny_models import make_pipeline
-from training_reference import Reference, Settings, write_base, write_photos
+from training_reference import Reference, Settings, small_material
 
 UNET = "unet/diffusion_pytorch_model.safetensors"
 LEARNING = Settings(learning_rate=1e-3, max_train_steps=200)
@@ -22,10 +21,7 @@ EMULATE = {"SDTUNE_EMULATE_FP16": "1"}
 @pytest.fixture(scope="module")
 def material(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A base with a smaller UNet than elsewhere, because emulated float16 is slow; and five photos."""
-    folder = tmp_path_factory.mktemp("precision")
-    base = write_base(make_pipeline("sd1", folder / "vocabulary"), folder / "base", block_out_channels=(16, 32),
-                      layers_per_block=1, attention_head_dim=2)
-    return base, write_photos(folder / "photos", 5, seed=0)
+    return small_material(tmp_path_factory.mktemp("precision"), photos=5)
 
 
 def words(material: tuple[Path, Path], output: Path, settings: Settings, precision: str, *options: str) -> list[str]:

@@ -147,6 +147,8 @@ def test_metrics_are_columns_that_pandas_takes(run: tuple[sdtune.TrainResult, li
     copied = pickle.loads(pickle.dumps(metrics))
     assert copied.rows() == rows and math.isnan(copied["loss_prior"][0])
     assert "polyline" in assert_harmless(metrics._repr_html_()).tags
+    older = sdtune.Metrics([{"step": 1, "loss": 0.5}, {"step": 2, "loss": 0.25, "max_memory_bytes": 8}])
+    assert older["step"].dtype == np.int64 and math.isnan(older["max_memory_bytes"][0]) and older["max_memory_bytes"][1] == 8
     empty = sdtune.Metrics()
     assert empty.rows() == [] and "0 steps" in empty._repr_html_() and "0 steps" in repr(empty)
 

@@ -19,8 +19,7 @@ from typing import Any
 import pytest
 import yaml
 from program import ROOT, SDTUNE, run
-from tiny_models import make_pipeline
-from training_reference import write_base, write_photos
+from training_reference import small_material
 
 import sdtune
 
@@ -33,10 +32,7 @@ SCALARS = ("epoch", "loss", "loss_instance", "lr", "grad_norm", "images_per_s", 
 
 @pytest.fixture(scope="module")
 def material(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("trackers")
-    base = write_base(make_pipeline("sd1", folder / "vocabulary"), folder / "base", block_out_channels=(16, 32), layers_per_block=1,
-                      attention_head_dim=2)
-    return base, write_photos(folder / "photos", 3, seed=0)
+    return small_material(tmp_path_factory.mktemp("trackers"), photos=3)
 
 
 @pytest.fixture(scope="module")
@@ -297,6 +293,19 @@ def test_ctrl_c_ends_the_run_first(material: tuple[Path, Path], tmp_path: Path) 
             assert "not delivered" not in process.stderr.read()
         else:
             assert steps == list(range(1, len(steps) + 1))
+
+
+def test_the_first_of_two_ranks_reports(material: tuple[Path, Path], tmp_path: Path) -> None:
+    """One side process for all ranks; each step arrives once."""
+    told = tmp_path / "told"
+    fake = package(tmp_path, FAKE.format(init=f"open({str(told)!r}, 'a').write('init\\n'); return Run()",
+                                         log=f"open({str(told)!r}, 'a').write(f'{{step}}\\n')",
+                                         finish=f"open({str(told)!r}, 'a').write(f'exit {{exit_code}}\\n')"))
+    ended = run(["launch", "--nproc", "2", "--", *words(material, tmp_path / "run", "--report-to", "wandb", "--train-batch-size", "1")],
+                SDTUNE_PYTHON=str(fake))
+    assert ended.returncode == 0, ended.stderr
+    assert told.read_text().split("\n") == ["init", *map(str, range(1, STEPS + 1)), "exit 0", ""]
+    assert json.loads((tmp_path / "run" / "trackers.json").read_text()) == {"wandb": "abc"}
 
 
 def test_numbers_that_are_not_finite(tmp_path: Path) -> None:

@@ -107,6 +107,13 @@ def write_photos(folder: Path, count: int, seed: int) -> Path:
     return folder
 
 
+def small_material(folder: Path, photos: int) -> tuple[Path, Path]:
+    """A base with a UNet of two narrow levels, for runs of which only the course counts; and that many photos."""
+    base = write_base(make_pipeline("sd1", folder / "vocabulary"), folder / "base", block_out_channels=(16, 32), layers_per_block=1,
+                      attention_head_dim=2)
+    return base, write_photos(folder / "photos", photos, seed=0)
+
+
 class Reference:
     """One run of the plain loop. `change` may edit a step's gradients or the optimizer, for mutants."""
 

@@ -79,6 +79,12 @@ TrainFieldList ObserveOptions::fields() {
            "Images of the base and of the model each, of the same prompt and seeds, that are generated at the end for "
            "report.html: fewer where they would take more than 5 % of the run's time; 0: disabled.")
       .range(0, 16);
+  group
+      .add("profile", &profile, Resume::kMayChange,
+           "Optimizer steps to profile, behind the first two: profile/trace.json of the run folder for the viewers of "
+           "Chrome and Perfetto, and the ten operators that take longest; 0: disabled.")
+      .unit("steps")
+      .range(0, 1000);
   return list;
 }
 

@@ -26,6 +26,7 @@ struct ObserveOptions {
   double tracker_timeout = 120;          // s that the end of the run waits for them
   std::optional<double> price_per_hour;  // of the machine, for report.html and max_cost
   std::int64_t report_images = 4;        // of base and model each, at the end of the run; 0: none
+  std::int64_t profile = 0;              // optimizer steps that are profiled; 0: none
 
   TrainFieldList fields();
 };

@@ -23,6 +23,7 @@ struct RunFolder {
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path best() const { return root / "best"; }
   std::filesystem::path samples() const { return root / "samples"; }
+  std::filesystem::path profile() const { return root / "profile"; }
   std::filesystem::path class_images() const { return root / "class_images"; }
   std::filesystem::path cache() const { return root / "cache"; }
   std::filesystem::path contact_sheet() const { return root / "contact_sheet.png"; }

@@ -10,6 +10,7 @@
 
 #include "model/base/error.h"
 #include "model/base/image.h"
+#include "train/observe/profile_event.h"
 
 namespace sdtune::train {
 
@@ -124,6 +125,7 @@ class Observer {
   virtual void on_estimate(const EstimateEvent&) {}
   virtual void on_step(const StepEvent&) {}
   virtual void on_checkpoint(const CheckpointEvent&) {}
+  virtual void on_profile(const ProfileEvent&) {}
   virtual void on_validation(const ValidationEvent&) {}
   virtual void on_identity(const IdentityEvent&) {}
   // Something that the user should know and that does not stop the run.

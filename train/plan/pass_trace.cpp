@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "train/plan/operator_flops.h"
+#include "train/profile/operator_flops.h"
 
 namespace sdtune::train {
 namespace {

@@ -63,14 +63,13 @@ void check_room(const TrainConfig& config, const fs::path& existing, const model
 }
 
 // Whoever holds the lock is asked by the first rank alone, which will take it.
-void check_lock(const RunFolder& folder, std::vector<Problem>& problems) {
+std::optional<Problem> lock_holder(const RunFolder& folder) {
   try {
-    if (read_rank_env().rank != 0) return;
+    if (read_rank_env().rank != 0) return std::nullopt;
   } catch (const ConfigError&) {
-    return;  // check_options says what is wrong with the environment
+    return std::nullopt;  // check_options says what is wrong with the environment
   }
-  const std::optional<Problem> held = RunLock::holder(folder.lock());
-  if (held) problems.push_back(*held);
+  return RunLock::holder(folder.lock());
 }
 
 }  // namespace
@@ -93,11 +92,12 @@ void check_output(const TrainConfig& config, const std::optional<model::ModelSur
   const RunFolder folder = run_folder(config);
   if (!check_writable("output", folder.root, problems)) return;
   const bool continues = !config.checkpoint.resume_from_checkpoint.empty() || config.run.overwrite;
-  if (folder.has_run() && !continues) {
+  if (const std::optional<Problem> held = lock_holder(folder)) {
+    problems.push_back(*held);  // neither resuming nor overwriting would be right
+  } else if (folder.has_run() && !continues) {
     problems.push_back({folder.root.string(), "has a run in it",
                         "--resume-from-checkpoint latest goes on with it, --overwrite deletes it"});
   }
-  check_lock(folder, problems);
   if (base) check_room(config, nearest_existing(folder.root), *base, problems);
 }
 

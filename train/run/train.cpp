@@ -36,8 +36,8 @@ constexpr double kReportShare = 0.05;  // of the run's time, for images of the r
 
 // --overwrite: what an earlier run left, except class images, which cost time and are checked before they are used.
 void clear_folder(FileSystem& files, const RunFolder& folder) {
-  for (const std::filesystem::path& part :
-       {folder.checkpoints(), folder.best(), folder.samples(), folder.model(), comparison_folder(folder.root)}) {
+  for (const std::filesystem::path& part : {folder.checkpoints(), folder.best(), folder.samples(), folder.profile(),
+                                            folder.model(), comparison_folder(folder.root)}) {
     if (std::filesystem::exists(part)) files.remove_tree(part);
   }
   for (const std::filesystem::path& file :

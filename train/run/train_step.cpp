@@ -1,7 +1,7 @@
 #include "train/run/train_step.h"
 
 #include <ATen/core/grad_mode.h>
-
+#include <ATen/record_function.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <utility>
@@ -66,6 +66,7 @@ model::PromptEmbeds prompt_embeds(Run& run, const std::vector<BatchSlot>& slots)
 }
 
 DiffusionBatch load_batch(Run& run, const std::vector<BatchSlot>& slots) {
+  RECORD_USER_SCOPE("load batch");
   const model::PromptEmbeds embeds = prompt_embeds(run, slots);
   DiffusionBatch batch;
   batch.latents = run.data.latents->latents(slots).to(run.dtype);
@@ -83,6 +84,7 @@ torch::Tensor sample_losses(Run& run, const std::vector<BatchSlot>& slots) {
   run.dropout->keys.clear();
   for (const BatchSlot& slot : slots) run.dropout->keys.push_back(slot.key());
   const DiffusionBatch batch = load_batch(run, slots);
+  RECORD_USER_SCOPE("forward");
   const DiffusionDraws draws = run.loss->draw(batch.keys, batch.latents.sizes(), run.device);
   return run.loss->sample_losses(run.bundle.unet, batch, draws);
 }
@@ -102,6 +104,7 @@ torch::Tensor sample_losses(Run& run, const MicroBatch& micro) {
 torch::Tensor accumulate(Run& run, const MicroBatch& micro) {
   if (run.before_micro_batch) run.before_micro_batch(micro.slots.front().step, micro.instances);
   const torch::Tensor losses = sample_losses(run, micro);
+  RECORD_USER_SCOPE("backward");
   const LossShare share = share_of_loss(losses, micro.instances, run.data.plan->shape().effective());
   (share.total(run.config.objective.prior_loss_weight) * run.scaler->scale()).backward();
   run.dropout->keys.clear();  // nothing is dropped from validation images
@@ -126,6 +129,7 @@ torch::Tensor compute_gradients(Run& run, std::uint64_t step) {
       losses += accumulate(run, micro);
     }
   }
+  RECORD_USER_SCOPE("sum over ranks");
   run.buckets->finish_step();
   return run.stops->sum(losses);
 }
@@ -167,6 +171,7 @@ void probe_gradients(Run& run) {
 torch::Tensor train_step(Run& run, std::uint64_t step) {
   run.group->begin_step(static_cast<std::int64_t>(step) + 1);
   const torch::Tensor losses = compute_gradients_that_fit(run, step);
+  RECORD_USER_SCOPE("update");
   const torch::Tensor scale = run.scaler->scale().clone();
   const torch::Tensor updates = run.optimizer->updates().clone();
   const ClippedGradient gradient = clip_gradient(run.optimizer->parameters(), scale, run.config.optim.max_grad_norm);

@@ -41,7 +41,9 @@ Trainer::Trainer(Run& run, const std::vector<Observer*>& observers, const Portra
       observers_(observers),
       stop_(stop),
       writer_(real_file_system(), run.folder.checkpoints(), run.config.checkpoint.checkpoints_total_limit),
-      log_(run, observers) {
+      log_(run, observers),
+      profiler_(real_file_system(), run.folder.profile(), run.group->is_first() ? run.config.observe.profile : 0,
+                run.device, [this](const Problem& problem) { tell(observers_, &Observer::on_warning, problem); }) {
   if (!run_.config.identity.identity_steps) return;
   identity_.emplace(
       IdentityContext{run_.config, run_.folder, run_.data.photos.photos, always_recorded(run_.fingerprint), run_.bundle,
@@ -54,7 +56,9 @@ TrainResult Trainer::train() {
   std::int64_t done = run_.first_step;
   int signal = run_.stops->agreed_now();
   while (signal == 0 && done < run_.total_steps && !(identity_ && identity_->is_over(done))) {
+    profiler_.begin_step(done);
     const torch::Tensor numbers = train_step(run_, static_cast<std::uint64_t>(done));
+    tell_profile(profiler_.end_step());
     for (const Problem& warning : std::exchange(run_.warnings, {})) tell(observers_, &Observer::on_warning, warning);
     log_.push(static_cast<std::uint64_t>(done), numbers);
     ++done;
@@ -67,6 +71,7 @@ TrainResult Trainer::train() {
     if (paused) log_.leave_out_pause();
     signal = paused ? run_.stops->agreed_now() : run_.stops->agreed();  // after a pause ranks may wait
   }
+  tell_profile(profiler_.finish());
   if (signal == 0 || signal == kBudgetSpent) signal = run_.stops->agreed_now();  // a signal comes first
   if (signal != 0 && signal != kBudgetSpent) return stopped(done, signal);
   if (signal == kBudgetSpent && done < run_.total_steps) save(done);
@@ -107,6 +112,10 @@ bool Trainer::lacks_validation() const {
 void Trainer::update_average(std::int64_t done) {
   const bool text_is_fixed = run_.trains_text() && !run_.trains_text_at(static_cast<std::uint64_t>(done - 1));
   run_.average->update(done, text_is_fixed ? std::optional(kTextGroup) : std::nullopt);
+}
+
+void Trainer::tell_profile(const std::optional<ProfileEvent>& event) {
+  if (event) tell(observers_, &Observer::on_profile, *event);
 }
 
 void Trainer::save(std::int64_t done) {

@@ -9,6 +9,7 @@
 #include "train/dist/shared_failure.h"
 #include "train/identity/identity_evaluation.h"
 #include "train/observe/observer.h"
+#include "train/profile/step_profiler.h"
 #include "train/run/run.h"
 #include "train/run/step_log.h"
 #include "train/run/train.h"
@@ -33,6 +34,7 @@ class Trainer {
   // depend on weights and seeds only, so they are generated now as they would have been then.
   bool lacks_validation() const;
   void update_average(std::int64_t done);
+  void tell_profile(const std::optional<ProfileEvent>& event);
   void save(std::int64_t done);
   void write_checkpoint(std::int64_t done);
   void validate(std::int64_t done);
@@ -52,6 +54,7 @@ class Trainer {
   const StopFlag& stop_;
   CheckpointWriter writer_;
   StepLog log_;
+  StepProfiler profiler_;
   std::optional<IdentityEvaluation> identity_;  // unset without identity_steps
 };
 

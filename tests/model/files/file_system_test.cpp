@@ -32,6 +32,17 @@ TEST(FileSystem, WritesReplacesAndRemoves) {
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path()));
 }
 
+TEST(FileSystem, MakesTheFolderOfAFile) {
+  const ScratchFolder scratch;
+  create_parent_folder(real_file_system(), scratch.path() / "a/b/file");
+  create_parent_folder(real_file_system(), scratch.path() / "a/b/file");
+  EXPECT_TRUE(std::filesystem::is_directory(scratch.path() / "a/b"));
+  EXPECT_FALSE(std::filesystem::exists(scratch.path() / "a/b/file"));
+  EXPECT_NO_THROW(create_parent_folder(real_file_system(), "file"));
+  scratch.write("is_a_file", "");
+  EXPECT_THROW(create_parent_folder(real_file_system(), scratch.path() / "is_a_file/file"), StorageError);
+}
+
 TEST(FileSystem, ReportsThePathAndTheReason) {
   const ScratchFolder scratch;
   const auto absent = scratch.path() / "absent" / "x";

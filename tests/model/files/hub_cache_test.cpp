@@ -3,10 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <optional>
-
 #include "model/base/error.h"
+#include "tests/support/environment.h"
 #include "tests/support/scratch_folder.h"
 
 namespace sdtune {
@@ -14,28 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-// Sets environment variables for one test and puts them back.
-class Environment {
- public:
-  void set(const char* name, const std::string& value) {
-    const char* old = std::getenv(name);
-    saved_.emplace_back(name, old == nullptr ? std::nullopt : std::optional<std::string>(old));
-    ::setenv(name, value.c_str(), 1);
-  }
-  ~Environment() {
-    for (auto item = saved_.rbegin(); item != saved_.rend(); ++item) {
-      if (item->second) {
-        ::setenv(item->first, item->second->c_str(), 1);
-      } else {
-        ::unsetenv(item->first);
-      }
-    }
-  }
-
- private:
-  std::vector<std::pair<const char*, std::optional<std::string>>> saved_;
-};
 
 class HubCache : public ::testing::Test {
  protected:
@@ -58,7 +34,7 @@ class HubCache : public ::testing::Test {
   }
 
   test::ScratchFolder scratch_;
-  Environment environment_;
+  test::Environment environment_;
 };
 
 TEST_F(HubCache, FindsTheSnapshotThatRefsMainNames) {
@@ -101,7 +77,7 @@ TEST_F(HubCache, IgnoresARefThatPointsElsewhere) {
 }
 
 TEST_F(HubCache, KnowsTheBundledBaseByItsName) {
-  Environment environment;
+  test::Environment environment;
   environment.set("SDTUNE_SHARE", scratch_.path().string());
   EXPECT_THAT(refusal("portrait-64"), HasSubstr("portrait-64: the bundled base is not in this installation"));
   EXPECT_THAT(refusal("portrait-64"), HasSubstr("docs/weights.md"));
@@ -110,7 +86,7 @@ TEST_F(HubCache, KnowsTheBundledBaseByItsName) {
 }
 
 TEST_F(HubCache, FollowsTheVariablesOfHuggingFace) {
-  Environment environment;
+  test::Environment environment;
   environment.set("HF_HUB_CACHE", "");
   environment.set("HF_HOME", "/home/hf");
   EXPECT_EQ(hub_cache_folder(), "/home/hf/hub");

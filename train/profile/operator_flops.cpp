@@ -1,4 +1,4 @@
-#include "train/plan/operator_flops.h"
+#include "train/profile/operator_flops.h"
 
 #include <ATen/core/Tensor.h>
 
