@@ -33,7 +33,8 @@ class PlanCommand : public Command {
     if (probe_) model::load_cuda_where_usable();  // before the plan's own backward passes on the CPU
     const train::GpuTable table =
         train::read_gpu_table(gpus_.empty() ? find_shared_file("configs/gpus.yaml").string() : gpus_);
-    const train::RunPlan plan = train::plan_run({options_.loaded.config, family_.value_or(""), photos_, savings_});
+    const train::RunPlan plan =
+        train::plan_run({options_.loaded.config, family_.value_or(""), photos_, savings_, ranks_});
     std::optional<train::ProbedTimes> probed;
     if (probe_) {
       probed = probe(plan);
@@ -53,6 +54,10 @@ class PlanCommand : public Command {
     group.add("family", &family_, "Plan for this published model, whose files are not needed.")
         .choices({"sd15", "sd21", "sdxl"});
     group.add("photos", &photos_, "Number of photos, instead of a folder of photos.").range(1, 1e6);
+    group
+        .add("ranks", &ranks_,
+             "Number of ranks, each with a GPU of its own; memory is that of one, the price that of all.")
+        .range(1, 4096);
     group.add("gpus", &gpus_, "YAML file with GPUs and prices; empty: the installed configs/gpus.yaml.")
         .placeholder("FILE.yaml");
     group.add("probe", &probe_, "Also time a few real steps on this machine, in a temporary folder.");
@@ -70,6 +75,9 @@ class PlanCommand : public Command {
     }
     if (probe_ && (family_ || photos_)) {
       problems.push_back({"--probe", "needs real photos and a real base (not --family or --photos)", ""});
+    }
+    if (probe_ && ranks_ > 1) {
+      problems.push_back({"--probe", "times one rank (got --ranks " + std::to_string(ranks_) + "; allowed: 1)", ""});
     }
     if (probe_ && problems.empty()) {
       train::TrainConfig config = options_.loaded.config;
@@ -94,6 +102,7 @@ class PlanCommand : public Command {
 
   std::optional<std::string> family_;
   std::optional<std::int64_t> photos_;
+  std::int64_t ranks_ = 1;
   std::string gpus_;
   bool probe_ = false, json_ = false, savings_ = true;
   TrainingArguments options_;

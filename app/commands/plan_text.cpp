@@ -63,6 +63,7 @@ void add_run(Text& text, const train::RunPlan& plan) {
             precision_text(run), *run.config.data.resolution, run.config.optim.chosen_optimizer());
   text.line("{} photos, {} class images; {} steps of {} photos, {:.3g} epochs", run.photos, run.class_images,
             run.total_steps, run.batch, run.epochs());
+  if (run.ranks > 1) text.line("{} ranks, shard: {}; memory is of one rank", run.ranks, run.config.dist.shard);
   const std::string preset = train::preset_line(run.config);
   if (!preset.empty()) text.add("preset " + preset);
   for (const std::string& line : train::generation_summary(run.config)) text.add("generate " + line);

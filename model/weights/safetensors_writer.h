@@ -3,7 +3,9 @@
 
 #include <torch/types.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,6 +23,18 @@ using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 // format: pt, which transformers demands. Throws StorageError; the file at `path` is then what it was.
 void write_safetensors(FileSystem& files, const std::filesystem::path& path, NamedTensors tensors,
                        std::optional<torch::Dtype> dtype = std::nullopt,
+                       std::map<std::string, std::string> metadata = {});
+
+struct DeclaredTensor {
+  std::string name;
+  torch::Dtype dtype = torch::kFloat32;
+  std::vector<std::int64_t> shape;
+};
+
+// The same of tensors that are not all there at once: declared in the order of their names, and read one after the
+// other in that order, tensors[index] by read(index), just before each is written.
+void write_safetensors(FileSystem& files, const std::filesystem::path& path, const std::vector<DeclaredTensor>& tensors,
+                       const std::function<torch::Tensor(std::size_t)>& read,
                        std::map<std::string, std::string> metadata = {});
 
 }  // namespace sdtune::model

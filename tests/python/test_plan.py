@@ -43,6 +43,26 @@ def test_published_models_have_their_published_sizes() -> None:
     assert found["run"]["total_steps"] == 1000 and found["run"]["class_images"] == 200  # the preset's
 
 
+@pytest.mark.parametrize("model, optimizer, ranks", [("sd15", "adamw", (2, 3, 4, 8)), ("sd15", "adafactor", (4,)),
+                                                    ("sdxl", "adamw_8bit", (8,))])
+def test_ranks_share_a_model_evenly(model: str, optimizer: str, ranks: tuple[int, ...]) -> None:
+    """The rank that keeps the most has 1/N of gradients and states, and 5 % more of that at most."""
+    words = ["--family", model, "--photos", 10, "--resolution", 128, "--train-text-encoder", "false", "--method", "full",
+             "--mixed-precision", "no", "--optimizer", optimizer]
+    parts = ("gradients", f"states of {optimizer}")
+    whole = phase(plan(*words), "gpu", "training")
+    for count in ranks:
+        own = phase(plan(*words, "--ranks", count, "--shard", "gradients"), "gpu", "training")
+        for part in parts:
+            print(f"{model}, {optimizer}, {count} ranks, {part}: {own[part] / whole[part] * count:.4f} / {count}")
+            assert 1 / count <= own[part] / whole[part] <= 1.05 / count
+    first = plan(*words, "--ranks", ranks[0])
+    kept = phase(first, "gpu", "training")
+    assert kept["gradients"] == whole["gradients"] and kept[parts[1]] < whole[parts[1]]
+    assert first["run"]["batch"] == first["run"]["ranks"] == ranks[0]
+    assert phase(plan(*words, "--ranks", ranks[0], "--shard", "none"), "gpu", "training") == whole  # the mutant
+
+
 def test_work_of_a_step_is_what_torch_counts() -> None:
     """Forward and backward of diffusers' UNet, counted by torch; its counter leaves attention on the CPU out."""
     unet = UNet2DConditionModel.from_pretrained(BASE, subfolder="unet")

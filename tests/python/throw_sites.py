@@ -16,7 +16,7 @@ ROOMS = ["model/base", "model/files", "model/options", "model/tokenizer", "model
          "model/kernels/cuda", "model/nn", "model/clip", "model/unet", "model/vae", "model/schedule", "model/weights", "model/pipeline",
          "model/lora", "model/generate", "train/config", "train/data", "train/objective", "train/optim",
          "train/optim/cuda", "train/precision", "train/dist", "train/observe", "train/checkpoint", "train/parameters", "train/identity",
-         "train/preflight", "train/prepare", "train/rental", "train/resume", "train/track", "train/run", "train/portrait/classifier",
+         "train/preflight", "train/prepare", "train/rental", "train/resume", "train/shard", "train/track", "train/run", "train/portrait/classifier",
          "train/portrait/evaluate", "app/cli"]
 FILES = ["app/commands/train_command.cpp", "app/commands/training_arguments.cpp"]
 

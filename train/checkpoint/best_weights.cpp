@@ -37,12 +37,12 @@ BestStep read_step_file(const fs::path& file) {
 
 }  // namespace
 
-void write_best_weights(FileSystem& files, const fs::path& folder, const Optimizer& optimizer,
+void write_best_weights(FileSystem& files, const fs::path& folder, const std::vector<TrainedParameter>& parameters,
                         const std::vector<torch::Tensor>& weights, const BestStep& step) {
   write_folder_atomically(files, folder, [&](const fs::path& partial) {
     HashingFileSystem hashing(files, partial);
     model::NamedTensors named;
-    for (std::size_t i = 0; i < weights.size(); ++i) named.emplace_back(optimizer.parameters()[i].name, weights[i]);
+    for (std::size_t i = 0; i < weights.size(); ++i) named.emplace_back(parameters[i].name, weights[i]);
     model::write_safetensors(hashing, partial / kWeightsFile, std::move(named));
     const Json json = {{"exam", step.exam}, {"step", step.step}};
     write_file_atomically(hashing, partial / kStepFile, json.dump(2) + "\n");
@@ -52,7 +52,8 @@ void write_best_weights(FileSystem& files, const fs::path& folder, const Optimiz
   });
 }
 
-std::vector<torch::Tensor> read_best_weights(const fs::path& folder, const Optimizer& optimizer, const BestStep& step) {
+std::vector<torch::Tensor> read_best_weights(const fs::path& folder, const std::vector<TrainedParameter>& parameters,
+                                             const BestStep& step) {
   try {
     const std::vector<Problem> faults = Manifest::read(folder).verify(folder);
     if (!faults.empty()) throw CheckpointError(faults);
@@ -61,7 +62,7 @@ std::vector<torch::Tensor> read_best_weights(const fs::path& folder, const Optim
     }
     const model::SafetensorsFile file(folder / kWeightsFile);
     std::vector<torch::Tensor> weights;
-    for (const TrainedParameter& parameter : optimizer.parameters()) weights.push_back(stored_weight(file, parameter));
+    for (const TrainedParameter& parameter : parameters) weights.push_back(stored_weight(file, parameter));
     return weights;
   } catch (const WeightError& error) {
     throw CheckpointError(error.problems());

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/files/file_system.h"
-#include "train/optim/optimizer.h"
+#include "train/optim/trained_parameter.h"
 
 namespace sdtune::train {
 
@@ -22,13 +22,14 @@ struct BestStep {
   bool operator==(const BestStep&) const = default;
 };
 
-// weights: float32, one a parameter of the optimizer, in its order. The folder is replaced whole. Throws StorageError.
-void write_best_weights(FileSystem& files, const std::filesystem::path& folder, const Optimizer& optimizer,
-                        const std::vector<torch::Tensor>& weights, const BestStep& step);
+// weights: float32, one of each of `parameters`, in their order. The folder is replaced whole. Throws StorageError.
+void write_best_weights(FileSystem& files, const std::filesystem::path& folder,
+                        const std::vector<TrainedParameter>& parameters, const std::vector<torch::Tensor>& weights,
+                        const BestStep& step);
 
-// The weights of `step`, in the optimizer's order. Throws CheckpointError where the folder holds no such weights, or
+// The weights of `step`, in the parameters' order. Throws CheckpointError where the folder holds no such weights, or
 // others, or damaged ones.
-std::vector<torch::Tensor> read_best_weights(const std::filesystem::path& folder, const Optimizer& optimizer,
-                                             const BestStep& step);
+std::vector<torch::Tensor> read_best_weights(const std::filesystem::path& folder,
+                                             const std::vector<TrainedParameter>& parameters, const BestStep& step);
 
 }  // namespace sdtune::train

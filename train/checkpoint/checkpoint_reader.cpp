@@ -2,6 +2,9 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
+#include <set>
+
 #include "model/base/json.h"
 #include "model/files/json_file.h"
 #include "model/files/manifest.h"
@@ -26,6 +29,41 @@ void copy_stored(const model::SafetensorsFile& file, const std::string& name, to
     throw CheckpointError(file.path().string(), name + " is of another number type than this run keeps");
   }
   target.copy_(stored);
+}
+
+std::set<std::string> names_of(const std::vector<TrainedParameter>& parameters) {
+  std::set<std::string> names;
+  for (const TrainedParameter& parameter : parameters) names.insert(parameter.name);
+  return names;
+}
+
+// States that no optimizer of this run keeps: neither this one, nor, by their names, those of other ranks' parameters.
+void refuse_other_states(const model::SafetensorsFile& states, const Optimizer& optimizer, const NamedStates& kept,
+                         const std::vector<TrainedParameter>& all) {
+  std::set<std::string> known;
+  for (const auto& [name, tensor] : kept) known.insert(name);
+  const std::set<std::string> own = names_of(optimizer.parameters()), every = names_of(all);
+  for (const auto& [name, entry] : states.header().tensors) {
+    if (known.contains(name)) continue;
+    std::string parameter = name;  // the state's own name may hold dots, too
+    while (!parameter.empty() && !own.contains(parameter) && !every.contains(parameter)) {
+      parameter.erase(parameter.find_last_of('.') == std::string::npos ? 0 : parameter.find_last_of('.'));
+    }
+    if (!parameter.empty() && !own.contains(parameter)) continue;
+    throw CheckpointError(states.path().string(), "holds states that this run's optimizer does not keep");
+  }
+}
+
+// Of parameters that other ranks update only the weight is here.
+void load_weights_of_others(const model::SafetensorsFile& weights, const Optimizer& optimizer,
+                            const std::vector<TrainedParameter>& all) {
+  const std::set<std::string> own = names_of(optimizer.parameters());
+  for (const TrainedParameter& parameter : all) {
+    if (own.contains(parameter.name)) continue;
+    torch::Tensor master = torch::empty_like(parameter.weight, torch::kFloat32);
+    copy_stored(weights, parameter.name, master);
+    parameter.weight.detach().copy_(master);
+  }
 }
 
 std::vector<Problem> only_damaged(const std::vector<Problem>& warnings) {
@@ -98,7 +136,8 @@ RunState read_run_state(const fs::path& checkpoint) {
   }
 }
 
-void load_optimizer(const fs::path& checkpoint, const RunState& state, Optimizer& optimizer) {
+void load_optimizer(const fs::path& checkpoint, const RunState& state, Optimizer& optimizer,
+                    const std::vector<TrainedParameter>& all) {
   const torch::NoGradGuard no_grad;
   try {
     const model::SafetensorsFile weights(checkpoint / kWeightsFile);
@@ -108,10 +147,9 @@ void load_optimizer(const fs::path& checkpoint, const RunState& state, Optimizer
     }
     const NamedStates kept = optimizer.states();
     for (const auto& [name, tensor] : kept) copy_stored(states, name, tensor);
-    if (states.header().tensors.size() != kept.size()) {
-      throw CheckpointError(states.path().string(), "holds states that this run's optimizer does not keep");
-    }
-    if (weights.header().tensors.size() != optimizer.parameters().size()) {
+    refuse_other_states(states, optimizer, kept, all);
+    load_weights_of_others(weights, optimizer, all);
+    if (weights.header().tensors.size() != std::max(all.size(), optimizer.parameters().size())) {
       throw CheckpointError(weights.path().string(), "holds parameters that this run does not train");
     }
   } catch (const WeightError& error) {

@@ -30,9 +30,11 @@ FoundCheckpoint find_checkpoint(const std::string& resume_from_checkpoint, const
 RunState read_run_state(const std::filesystem::path& checkpoint);
 
 // Masters by parameter name, the optimizer's states by theirs, the number of updates, and the weights from the masters.
-// Throws CheckpointError for a tensor that is missing, or of another shape or type; the optimizer is then partly
-// loaded.
-void load_optimizer(const std::filesystem::path& checkpoint, const RunState& state, Optimizer& optimizer);
+// `all`: every trained parameter, where the optimizer has only some of them; of the others the weights are read too.
+// Which rank wrote what is not asked. Throws CheckpointError for a tensor that is missing, or of another shape or type;
+// the optimizer is then partly loaded.
+void load_optimizer(const std::filesystem::path& checkpoint, const RunState& state, Optimizer& optimizer,
+                    const std::vector<TrainedParameter>& all = {});
 
 // The averages that were written with it into `averages`, by name. Throws CheckpointError for one that is missing or of
 // another shape.

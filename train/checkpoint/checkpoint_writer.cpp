@@ -1,5 +1,6 @@
 #include "train/checkpoint/checkpoint_writer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "model/files/manifest.h"
@@ -11,20 +12,45 @@ namespace sdtune::train {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+CheckpointTensors local_tensors(model::NamedTensors tensors) {
+  std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  CheckpointTensors local;
+  for (const auto& [name, tensor] : tensors)
+    local.tensors.push_back({name, tensor.scalar_type(), tensor.sizes().vec()});
+  local.read = [tensors = std::move(tensors)](std::size_t index) { return tensors[index].second; };
+  return local;
+}
+
+}  // namespace
+
 CheckpointWriter::CheckpointWriter(FileSystem& files, fs::path checkpoints, std::optional<std::int64_t> limit)
     : files_(files), checkpoints_(std::move(checkpoints)), limit_(limit) {}
 
+std::optional<fs::path> CheckpointWriter::find(std::int64_t step) const {
+  const fs::path path = checkpoint_path(checkpoints_, step);
+  if (!fs::exists(path) || !checkpoint_faults(path).empty()) return std::nullopt;
+  return path;
+}
+
 fs::path CheckpointWriter::write(const Optimizer& optimizer, const RunState& state,
                                  const model::NamedTensors& averages) {
-  const fs::path final_path = checkpoint_path(checkpoints_, state.step);
-  if (fs::exists(final_path)) {
-    if (checkpoint_faults(final_path).empty()) return final_path;
-    files_.remove_tree(final_path);
+  model::NamedTensors weights;
+  for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
+    weights.emplace_back(optimizer.parameters()[i].name, optimizer.masters()[i]);
   }
+  return write({local_tensors(std::move(weights)), local_tensors(optimizer.states()), local_tensors(averages)}, state);
+}
+
+fs::path CheckpointWriter::write(const CheckpointContent& content, const RunState& state) {
+  if (const std::optional<fs::path> there = find(state.step)) return *there;
+  const fs::path final_path = checkpoint_path(checkpoints_, state.step);
+  if (fs::exists(final_path)) files_.remove_tree(final_path);
   const fs::path temporary = temporary_path(final_path);
   if (fs::exists(temporary)) files_.remove_tree(temporary);
   files_.create_directories(temporary);
-  write_files(temporary, optimizer, state, averages);
+  write_files(temporary, content, state);
   files_.sync_directory(temporary);
   files_.rename(temporary, final_path);
   files_.sync_directory(checkpoints_);
@@ -34,16 +60,14 @@ fs::path CheckpointWriter::write(const Optimizer& optimizer, const RunState& sta
   return final_path;
 }
 
-void CheckpointWriter::write_files(const fs::path& folder, const Optimizer& optimizer, const RunState& state,
-                                   const model::NamedTensors& averages) {
+void CheckpointWriter::write_files(const fs::path& folder, const CheckpointContent& content, const RunState& state) {
   HashingFileSystem hashing(files_, folder);
-  model::NamedTensors weights;
-  for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
-    weights.emplace_back(optimizer.parameters()[i].name, optimizer.masters()[i]);
-  }
-  model::write_safetensors(hashing, folder / kWeightsFile, std::move(weights));
-  model::write_safetensors(hashing, folder / kOptimizerFile, optimizer.states());
-  if (!averages.empty()) model::write_safetensors(hashing, folder / kAveragesFile, averages);
+  const auto write_tensors = [&](const char* file, const CheckpointTensors& tensors) {
+    model::write_safetensors(hashing, folder / file, tensors.tensors, tensors.read);
+  };
+  write_tensors(kWeightsFile, content.weights);
+  write_tensors(kOptimizerFile, content.states);
+  if (!content.averages.tensors.empty()) write_tensors(kAveragesFile, content.averages);
   write_file_atomically(hashing, folder / kStateFile, state.to_json().dump(2) + "\n");
   hashing.manifest().write(files_, folder);
 }

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "model/files/file_system.h"
 #include "model/weights/safetensors_writer.h"
@@ -11,6 +13,19 @@
 #include "train/optim/optimizer.h"
 
 namespace sdtune::train {
+
+// Tensors of one file, in the order of their names, read one after the other (safetensors_writer.h).
+struct CheckpointTensors {
+  std::vector<model::DeclaredTensor> tensors;
+  std::function<torch::Tensor(std::size_t)> read;
+};
+
+// By parameter name, whichever ranks they come from.
+struct CheckpointContent {
+  CheckpointTensors weights;   // float32 masters
+  CheckpointTensors states;    // of the optimizer
+  CheckpointTensors averages;  // none without an average
+};
 
 class CheckpointWriter {
  public:
@@ -23,10 +38,13 @@ class CheckpointWriter {
   // StorageError; the checkpoints from before are then untouched.
   std::filesystem::path write(const Optimizer& optimizer, const RunState& state,
                               const model::NamedTensors& averages = {});
+  std::filesystem::path write(const CheckpointContent& content, const RunState& state);
+
+  // A valid checkpoint of that step, which write() would leave as it is; unset: there is none.
+  std::optional<std::filesystem::path> find(std::int64_t step) const;
 
  private:
-  void write_files(const std::filesystem::path& folder, const Optimizer& optimizer, const RunState& state,
-                   const model::NamedTensors& averages);
+  void write_files(const std::filesystem::path& folder, const CheckpointContent& content, const RunState& state);
 
   FileSystem& files_;
   std::filesystem::path checkpoints_;

@@ -10,6 +10,35 @@ namespace {
 constexpr double kFormerGuidance = 7.5;  // of class images, whatever the base
 constexpr const char* kFormerGuidanceText = "7.5";
 
+std::string ranks_text(std::int64_t ranks) {
+  return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
+}
+
+// The nearest numbers of ranks, and the largest smaller train_batch_size, that make the batch.
+std::string what_fits(std::int64_t ranks, std::int64_t each, std::int64_t effective_batch) {
+  const auto accumulation = [&](std::int64_t others, std::int64_t size) {
+    return " with gradient_accumulation_steps " + std::to_string(effective_batch / (others * size));
+  };
+  std::string text;
+  const auto say = [&](const std::string& way) { text += (text.empty() ? "" : ", or ") + way; };
+  for (std::int64_t size = each - 1; size > 0; --size) {
+    if (effective_batch % (ranks * size) != 0) continue;
+    say("train_batch_size " + std::to_string(size) + accumulation(ranks, size));
+    break;
+  }
+  for (std::int64_t fewer = ranks - 1; fewer > 0; --fewer) {
+    if (effective_batch % (fewer * each) != 0) continue;
+    say(ranks_text(fewer) + accumulation(fewer, each));
+    break;
+  }
+  for (std::int64_t more = ranks + 1; more * each <= effective_batch; ++more) {
+    if (effective_batch % (more * each) != 0) continue;
+    say(ranks_text(more) + accumulation(more, each));
+    break;
+  }
+  return text;
+}
+
 }  // namespace
 
 void resolve_options(TrainConfig& config, const BaseDefaults& base, const std::string& recorded_guidance) {
@@ -32,9 +61,12 @@ std::string keep_effective_batch(TrainConfig& config, std::int64_t ranks, std::i
   if (effective_batch == at_once * config.run.gradient_accumulation_steps) return "";
   const std::string batch = std::to_string(effective_batch);
   if (effective_batch % at_once != 0) {
-    throw ConfigError("train_batch_size", "the checkpoint has an effective batch of " + batch + ", which " +
-                                              std::to_string(ranks) + " rank(s) of " +
-                                              std::to_string(config.run.train_batch_size) + " cannot make");
+    const std::int64_t each = config.run.train_batch_size;
+    throw ConfigError("train_batch_size",
+                      "the checkpoint has an effective batch of " + batch + ", which " + ranks_text(ranks) +
+                          " of train_batch_size " + std::to_string(each) +
+                          " cannot make with any gradient_accumulation_steps",
+                      what_fits(ranks, each, effective_batch));
   }
   config.run.gradient_accumulation_steps = effective_batch / at_once;
   config.origins["gradient_accumulation_steps"] = "the checkpoint's effective batch";

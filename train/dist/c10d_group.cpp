@@ -1,5 +1,7 @@
 #include "train/dist/c10d_group.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -16,15 +18,42 @@ constexpr const char* kBroadcast = "broadcasting to the ranks";
 
 }  // namespace
 
-// A reduction on its way.
+// A reduction or a broadcast on its way.
 class C10dGroup::Pending final : public PendingReduce {
  public:
-  Pending(Collectives& collectives, Collectives::Work work) : collectives_(collectives), work_(std::move(work)) {}
-  void wait() override { collectives_.order(kSumming, work_); }
+  Pending(Collectives& collectives, const char* doing, Collectives::Work work)
+      : collectives_(collectives), doing_(doing), work_(std::move(work)) {}
+  void wait() override { collectives_.order(doing_, work_); }
+
+ private:
+  Collectives& collectives_;
+  const char* doing_;
+  Collectives::Work work_;
+};
+
+// Summands on their way to one rank, which adds them up in the order of the ranks: Gloo's own sums have an order that
+// depends on the number of ranks and on where in the tensor a number is.
+class C10dGroup::PendingSum final : public PendingReduce {
+ public:
+  PendingSum(Collectives& collectives, Collectives::Work work, torch::Tensor sum, std::vector<torch::Tensor> summands)
+      : collectives_(collectives), work_(std::move(work)), sum_(std::move(sum)), summands_(std::move(summands)) {}
+
+  void wait() override {
+    collectives_.finish(kSumming, work_);
+    if (summands_.empty()) return;
+    const torch::NoGradGuard no_grad;
+    const bool is_half = c10::isReducedFloatingType(sum_.scalar_type());
+    torch::Tensor total = is_half ? summands_.front().to(torch::kFloat32) : sum_.copy_(summands_.front());
+    for (std::size_t rank = 1; rank < summands_.size(); ++rank) total.add_(summands_[rank]);
+    if (is_half) sum_.copy_(total);
+    summands_.clear();
+  }
 
  private:
   Collectives& collectives_;
   Collectives::Work work_;
+  torch::Tensor sum_;
+  std::vector<torch::Tensor> summands_;
 };
 
 C10dGroup::C10dGroup(const Place& place, std::unique_ptr<PeerWatch> peers,
@@ -43,19 +72,75 @@ Collectives::Work C10dGroup::all_reduce(const char* doing, const torch::Tensor& 
 
 std::unique_ptr<PendingReduce> C10dGroup::start_all_reduce_sum(torch::Tensor tensor) {
   count_reduction(static_cast<std::int64_t>(tensor.nbytes()));
-  return std::make_unique<Pending>(collectives_, all_reduce(kSumming, tensor));
+  return std::make_unique<Pending>(collectives_, kSumming, all_reduce(kSumming, tensor));
+}
+
+Collectives::Work C10dGroup::reduce_on_device(const torch::Tensor& tensor, std::int64_t root) {
+  return collectives_.start(kSumming, [tensor, root, timeout = rules_.timeout](c10d::Backend& backend) {
+    c10d::ReduceOptions options;
+    options.rootRank = root;
+    options.timeout = timeout;
+    std::vector<torch::Tensor> tensors{tensor};
+    return backend.reduce(tensors, options);
+  });
+}
+
+std::unique_ptr<PendingReduce> C10dGroup::start_reduce_sum(torch::Tensor tensor, std::int64_t root) {
+  count_reduction(static_cast<std::int64_t>(tensor.nbytes()));
+  if (!rules_.device.is_cpu()) return std::make_unique<Pending>(collectives_, kSumming, reduce_on_device(tensor, root));
+  std::vector<torch::Tensor> summands;
+  if (root == place_.rank) {
+    for (std::int64_t i = 0; i < place_.world_size; ++i) summands.push_back(torch::empty_like(tensor));
+  }
+  Collectives::Work work =
+      collectives_.start(kSumming, [tensor, root, summands, timeout = rules_.timeout](c10d::Backend& backend) {
+        c10d::GatherOptions options;
+        options.rootRank = root;
+        options.timeout = timeout;
+        std::vector<torch::Tensor> inputs{tensor};
+        std::vector<std::vector<torch::Tensor>> lists;
+        if (!summands.empty()) lists.push_back(summands);
+        return backend.gather(lists, inputs, options);
+      });
+  return std::make_unique<PendingSum>(collectives_, std::move(work), std::move(tensor), std::move(summands));
+}
+
+Collectives::Work C10dGroup::begin_broadcast(const torch::Tensor& tensor, std::int64_t root) {
+  return collectives_.start(kBroadcast, [tensor, root, timeout = rules_.timeout](c10d::Backend& backend) {
+    c10d::BroadcastOptions options;
+    options.rootRank = root;
+    options.timeout = timeout;
+    std::vector<torch::Tensor> tensors{tensor};
+    return backend.broadcast(tensors, options);
+  });
+}
+
+std::unique_ptr<PendingReduce> C10dGroup::start_broadcast(torch::Tensor tensor, std::int64_t root) {
+  return std::make_unique<Pending>(collectives_, kBroadcast, begin_broadcast(tensor, root));
 }
 
 void C10dGroup::broadcast(torch::Tensor tensor, std::int64_t root) {
-  const Collectives::Work work =
-      collectives_.start(kBroadcast, [tensor, root, timeout = rules_.timeout](c10d::Backend& backend) {
-        c10d::BroadcastOptions options;
-        options.rootRank = root;
+  collectives_.order(kBroadcast, begin_broadcast(tensor, root));
+}
+
+std::vector<torch::Tensor> C10dGroup::gather_bytes(const torch::Tensor& mine, const std::vector<std::int64_t>& counts) {
+  settle();
+  std::int64_t total = 0;
+  for (const std::int64_t count : counts) total += count;
+  torch::Tensor input = mine.to(rules_.device);
+  torch::Tensor output = torch::empty({is_first() ? total : 0}, input.options());
+  std::vector<std::int64_t> sent(counts.size()), received(counts.size());
+  sent.front() = input.numel();
+  if (is_first()) received = counts;
+  const Collectives::Work work = collectives_.start(
+      kGathering, [input, output, sent, received, timeout = rules_.timeout](c10d::Backend& backend) mutable {
+        c10d::AllToAllOptions options;
         options.timeout = timeout;
-        std::vector<torch::Tensor> tensors{tensor};
-        return backend.broadcast(tensors, options);
+        return backend.alltoall_base(output, input, received, sent, options);
       });
-  collectives_.order(kBroadcast, work);
+  collectives_.finish(kGathering, work);
+  if (!is_first()) return {};
+  return output.cpu().split_with_sizes(counts);
 }
 
 void C10dGroup::barrier() {

@@ -26,6 +26,9 @@ class C10dGroup final : public ProcessGroup {
   std::int64_t world_size() const override { return place_.world_size; }
   std::unique_ptr<PendingReduce> start_all_reduce_sum(torch::Tensor tensor) override;
   void broadcast(torch::Tensor tensor, std::int64_t root) override;
+  std::unique_ptr<PendingReduce> start_reduce_sum(torch::Tensor tensor, std::int64_t root) override;
+  std::unique_ptr<PendingReduce> start_broadcast(torch::Tensor tensor, std::int64_t root) override;
+  std::vector<torch::Tensor> gather_bytes(const torch::Tensor& mine, const std::vector<std::int64_t>& counts) override;
   void barrier() override;
   std::vector<std::string> gather_text(const std::string& text) override;
   void begin_step(std::int64_t step) override { collectives_.begin_step(step); }
@@ -34,9 +37,12 @@ class C10dGroup final : public ProcessGroup {
 
  private:
   class Pending;
+  class PendingSum;
   // One tensor of each rank, on the CPU.
   std::vector<torch::Tensor> all_gather(const torch::Tensor& mine);
   Collectives::Work all_reduce(const char* doing, const torch::Tensor& tensor);
+  Collectives::Work reduce_on_device(const torch::Tensor& tensor, std::int64_t root);
+  Collectives::Work begin_broadcast(const torch::Tensor& tensor, std::int64_t root);
 
   Place place_;
   CollectiveRules rules_;

@@ -6,6 +6,10 @@
 // gradient is kept twice. In the last micro-batch a bucket whose parameters are all done is all-reduced at once. The
 // hooks make the buckets invisible where backward() is called: begin_step, begin_round and finish_step must enclose it.
 //
+// Where each parameter has an owner, the one rank that updates it (train/shard), a bucket holds parameters of one owner
+// and its sum goes to that rank alone. With frees_gradients a rank keeps the gradients of its own parameters only: the
+// others have memory from the first of a bucket to when it is sent, and so every micro-batch is summed over the ranks.
+//
 // A process that trains alone, and sums in the weights' own dtype, needs no flat memory: its gradients stay where
 // autograd put them, and only later micro-batches are added to them. They are given back when the next step begins.
 #pragma once
@@ -13,6 +17,8 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,8 +34,11 @@ struct NamedParameter {
 
 struct BucketOptions {
   std::int64_t bucket_bytes = std::int64_t{25}
-                              << 20;  // a bucket is closed when it holds this much; 128 MiB suits NVLink
-  bool float32_gradients = false;     // sum micro-batches and ranks in float32 whatever the weight's dtype
+                              << 20;      // a bucket is closed when it holds this much; 128 MiB suits NVLink
+  bool float32_gradients = false;         // sum micro-batches and ranks in float32 whatever the weight's dtype
+  std::vector<std::int64_t> owners = {};  // by parameter: the rank that gets its sum; empty: all ranks get all
+  bool frees_gradients = false;           // of parameters with another owner; asks for owners, and for probe() first
+  bool sends_bfloat16 = false;            // what goes between ranks; the sums of micro-batches are not rounded
 };
 
 class GradientBuckets {
@@ -45,7 +54,7 @@ class GradientBuckets {
   // each step, and none before the first; else it is a view into its bucket, whose memory stays. The tensor that this
   // refers to stays the same. It holds the sum over micro-batches and ranks after finish_step(), so each micro-batch's
   // loss must be its share of the whole: its sum divided by the number of samples of the step on all ranks. Zero for a
-  // parameter that backward left out.
+  // parameter that backward left out. Of a parameter with another owner it is no sum, or has no memory.
   const torch::Tensor& gradient(std::size_t index) const { return gradients_.at(index); }
 
   // Before the first backward of an optimizer step of `rounds` micro-batches.
@@ -55,51 +64,75 @@ class GradientBuckets {
   // After the last backward: sends what is left and waits for all. Throws PeerLostError.
   void finish_step();
 
+  bool frees_gradients() const { return options_.frees_gradients; }
+  // The backward of one micro-batch, whose gradients go nowhere and take no memory: how often each comes, and when.
+  void probe(const std::function<void()>& backward);
+  // With frees_gradients, after probe() and before the first step: rank 0's order for everybody.
+  void agree_on_order();
+
   std::size_t bucket_count() const { return buckets_.size(); }
-  // Each bucket's whole memory, for the norm and for checks: one dense vector.
-  const torch::Tensor& bucket(std::size_t index) const { return buckets_.at(index).flat; }
+  // What this rank's gradients take now, in bytes; 0 where they stay in autograd's memory.
+  std::int64_t gradient_bytes() const;
 
  private:
   friend class GradientHook;
   struct Bucket {
-    torch::Tensor flat;
     std::vector<std::size_t> members;  // indices of parameters
-    std::size_t unfinished = 0;        // members whose gradient is still to come; not those that never come
-    std::uint64_t last_call = 0;       // when its newest gradient came
+    std::int64_t count = 0;            // numbers, with what fills up between gradients
+    torch::TensorOptions memory;       // dtype and device
+    std::int64_t owner = kNoOwner;
+    torch::Tensor flat;           // what hooks write to; without memory outside of backward where gradients are freed
+    torch::Tensor kept;           // where gradients are freed, the owner's: the sum over micro-batches
+    torch::Tensor wire;           // what is sent
+    bool has_sum = false;         // kept holds micro-batches of this step
+    std::size_t unfinished = 0;   // members whose gradient is still to come; not those that never come
+    std::uint64_t last_call = 0;  // when its newest gradient came
     bool sent = false;
     std::unique_ptr<PendingReduce> pending;
   };
   struct State {  // of one parameter
     std::size_t bucket = 0;
-    bool written = false;       // in this step
+    torch::Tensor target;       // its part of the bucket's flat
+    bool written = false;       // in this step, or this round where each is summed
     bool is_zero = false;       // without buckets: a zero that may stay for the next step
     std::int64_t calls = 0;     // of the hook in this round
     std::int64_t expected = 0;  // calls a round, as the first step had them; 0 = it never came
   };
+  static constexpr std::int64_t kNoOwner = -1;
 
-  bool needs_buckets(const BucketOptions& options) const;
-  void release(std::size_t index);
+  bool needs_buckets() const;
+  torch::Tensor without_memory(std::size_t index) const;
   void take_directly(std::size_t index, const torch::Tensor& incoming);
   void zero_the_missing();
-  void assign_buckets(const BucketOptions& options);
-  void allocate(Bucket& bucket, const BucketOptions& options);
+  void assign_buckets();
+  void allocate(Bucket& bucket);
+  std::vector<torch::Tensor> parts(const Bucket& bucket, const torch::Tensor& flat) const;
+  void open(Bucket& bucket);
   void take_gradient(std::size_t index);
   void send_ready();
-  void send(Bucket& bucket);
+  void send(std::size_t index);
+  void complete(Bucket& bucket);
+  void send_the_rest();
   void learn_order();
+  bool is_mine(const Bucket& bucket) const { return bucket.owner == kNoOwner || bucket.owner == group_.rank(); }
+  // Whether the round that runs is one that goes to the other ranks.
+  bool is_sent_round() const { return options_.frees_gradients || round_ == rounds_; }
 
   std::vector<NamedParameter> parameters_;
   ProcessGroup& group_;
+  BucketOptions options_;
   std::vector<torch::Tensor> gradients_;
   std::vector<State> states_;
   std::vector<Bucket> buckets_;
   std::vector<std::size_t> send_order_;  // the same on every rank: rank 0's order of completion in the first step
   std::size_t next_to_send_ = 0;
+  std::deque<std::size_t> on_their_way_;  // buckets, in the order in which they were sent
   std::int64_t rounds_ = 0;
   std::int64_t round_ = 0;
   std::uint64_t clock_ = 0;  // hook calls so far
   bool order_known_ = false;
   bool is_direct_ = false;  // without buckets
+  bool is_probing_ = false;
 };
 
 }  // namespace sdtune::train

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "model/base/error.h"
 #include "model/core/cuda_library.h"
@@ -29,7 +30,31 @@ void silence_c10d() {
   if (!wanted) FLAGS_caffe2_log_level = std::max(FLAGS_caffe2_log_level, c10::GLOG_ERROR);
 }
 
+struct NothingPending final : PendingReduce {
+  void wait() override {}
+};
+
 }  // namespace
+
+std::unique_ptr<PendingReduce> ProcessGroup::start_reduce_sum(torch::Tensor tensor, std::int64_t) {
+  return start_all_reduce_sum(std::move(tensor));
+}
+
+std::unique_ptr<PendingReduce> ProcessGroup::start_broadcast(torch::Tensor tensor, std::int64_t root) {
+  broadcast(std::move(tensor), root);
+  return std::make_unique<NothingPending>();
+}
+
+std::vector<torch::Tensor> ProcessGroup::gather_bytes(const torch::Tensor& mine,
+                                                      const std::vector<std::int64_t>& counts) {
+  std::vector<torch::Tensor> bytes;
+  for (std::int64_t from = 0; from < world_size(); ++from) {
+    bytes.push_back(from == rank() ? mine : torch::empty({counts.at(static_cast<std::size_t>(from))}, torch::kUInt8));
+    if (bytes.back().numel() > 0) broadcast(bytes.back(), from);
+  }
+  if (!is_first()) bytes.clear();
+  return bytes;
+}
 
 std::unique_ptr<ProcessGroup> connect_ranks(const RankEnv& env, torch::Device device, const DistOptions& options,
                                             const std::string& configuration) {

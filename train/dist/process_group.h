@@ -33,6 +33,16 @@ class ProcessGroup {
   // The sum over all ranks, in place, while the caller continues.
   virtual std::unique_ptr<PendingReduce> start_all_reduce_sum(torch::Tensor tensor) = 0;
   virtual void broadcast(torch::Tensor tensor, std::int64_t root) = 0;  // in place
+
+  // The sum over all ranks at `root` alone, in place, while the caller continues; what the others then hold in `tensor`
+  // is theirs. Between CPUs the summands are added in the order of the ranks, those in half precision in float32.
+  virtual std::unique_ptr<PendingReduce> start_reduce_sum(torch::Tensor tensor, std::int64_t root);
+  // What `root` holds for all, in place, while the caller continues.
+  virtual std::unique_ptr<PendingReduce> start_broadcast(torch::Tensor tensor, std::int64_t root);
+  // Everybody's bytes at the first rank, by rank; none elsewhere. mine: uint8 [counts[rank()]] on the CPU; counts: the
+  // same on every rank, 0 where nothing comes.
+  virtual std::vector<torch::Tensor> gather_bytes(const torch::Tensor& mine, const std::vector<std::int64_t>& counts);
+
   // Ends when every rank is there. Unlike the others it waits for slow ranks as long as they live (a checkpoint on a
   // slow disk, images): only a rank that has ended, or shown no life for peer_timeout, is lost.
   virtual void barrier() = 0;

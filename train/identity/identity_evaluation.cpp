@@ -116,7 +116,7 @@ void IdentityEvaluation::keep(std::int64_t done, const IdentityScores& scores,
   const IdentityResult result = only.results().at(0);
   // The weights before the line: a kill in between only means that this step is evaluated again.
   if (curve_.is_better(result) && context_.config.identity.keep_best && context_.group.is_first()) {
-    write_best_weights(real_file_system(), context_.folder.best(), context_.optimizer, weights, {digest_, done});
+    write_best_weights(real_file_system(), context_.folder.best(), context_.parameters, weights, {digest_, done});
   }
   curve_.add(result);
   if (context_.group.is_first()) record(result);
@@ -140,7 +140,7 @@ std::optional<IdentityEvaluation::Best> IdentityEvaluation::best() {
   const std::optional<std::int64_t> step = curve_.best();
   if (!step || !context_.config.identity.keep_best) return std::nullopt;
   try {
-    return Best{*step, read_best_weights(context_.folder.best(), context_.optimizer, {digest_, *step})};
+    return Best{*step, read_best_weights(context_.folder.best(), context_.parameters, {digest_, *step})};
   } catch (const CheckpointError& error) {
     for (Problem problem : error.problems()) {
       problem.hint = "model/ is made of the last step's weights, though step " + std::to_string(*step) + " was better";

@@ -30,9 +30,9 @@ class IdentityEvaluation {
   // Whether an earlier attempt was stopped before the evaluation of that step, or it failed.
   bool lacks(std::int64_t done) const { return is_due(done) && !curve_.has(done); }
   // With the weights that are in the modules now; `weights` are the same in float32, kept in best/ where nothing was
-  // better. Each rank generates its share. Nothing happens when any rank was asked to stop meanwhile, or when the step
-  // was evaluated before. What keeps the step from being evaluated is returned, on every rank, and the curve stays as
-  // it was. Throws StorageError.
+  // better; only the first rank needs them. Each rank generates its share. Nothing happens when any rank was asked to
+  // stop meanwhile, or when the step was evaluated before. What keeps the step from being evaluated is returned, on
+  // every rank, and the curve stays as it was. Throws StorageError.
   std::optional<SharedFailure> evaluate(std::int64_t done, const std::vector<torch::Tensor>& weights);
 
   // Whether early_stop_patience says that the run ends after `done` steps.

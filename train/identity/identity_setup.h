@@ -16,7 +16,7 @@
 #include "train/dist/process_group.h"
 #include "train/identity/identity_evaluator.h"
 #include "train/identity/portrait_reader_source.h"
-#include "train/optim/optimizer.h"
+#include "train/optim/trained_parameter.h"
 
 namespace sdtune::train {
 
@@ -29,7 +29,7 @@ struct IdentityContext {
   const std::vector<Photo>& photos;
   ResumeFingerprint fingerprint;  // always_recorded(): by it, evaluations are found again
   model::ModelBundle& bundle;
-  Optimizer& optimizer;  // whose weights are kept where they are the best so far
+  const std::vector<TrainedParameter>& parameters;  // whose weights are kept where they are the best so far
   ProcessGroup& group;
   torch::Device device;
   torch::Dtype dtype;

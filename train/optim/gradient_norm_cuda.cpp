@@ -2,13 +2,16 @@
 
 #include <ATen/ops/_foreach_norm.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <set>
 #include <tuple>
 
+#include "model/core/device_copy.h"
 #include "model/core/kernel_access.h"
 #include "model/core/kernel_proof.h"
 #include "train/optim/optimizer_kernels.h"
@@ -48,18 +51,26 @@ class NormPlan {
   const std::set<torch::ScalarType>& dtypes() const { return dtypes_; }
   bool fits(const std::vector<TrainedParameter>& parameters) const { return memory_ == memory_of(parameters); }
 
-  torch::Tensor norm(const OptimizerTable& kernels) const {
-    const auto options = torch::TensorOptions().device(device_);
-    const torch::Tensor sums = torch::empty({chunk_count_}, options.dtype(torch::kFloat64));
-    const torch::Tensor norm = torch::empty({}, options.dtype(torch::kFloat32));
+  torch::Tensor norm(const OptimizerTable& kernels) const { return norm_of(kernels, sums(kernels)); }
+
+  // The root of the sum of all, in a fixed order: scalar float32.
+  static torch::Tensor norm_of(const OptimizerTable& kernels, const torch::Tensor& sums) {
+    const torch::Tensor norm = torch::empty({}, sums.options().dtype(torch::kFloat32));
+    kernels.gradient_norm(sums.const_data_ptr<double>(), sums.numel(), norm.data_ptr<float>(),
+                          model::kernel_stream(sums.device()));
+    return norm;
+  }
+
+  // Of the squares of each chunk: [chunks] float64, by type and then in the order of the parameters.
+  torch::Tensor sums(const OptimizerTable& kernels) const {
+    const torch::Tensor sums = torch::empty({chunk_count_}, torch::dtype(torch::kFloat64).device(device_));
     const model::CudaStream stream = model::kernel_stream(device_);
     for (const auto& [type, launch] : launches_) {
       kernels.gradient_squares(static_cast<const CudaGradient*>(launch.list.const_data_ptr()),
                                static_cast<const CudaChunk*>(launch.chunks.const_data_ptr()), launch.chunk_count, type,
                                sums.data_ptr<double>() + launch.first, stream);
     }
-    kernels.gradient_norm(sums.const_data_ptr<double>(), chunk_count_, norm.data_ptr<float>(), stream);
-    return norm;
+    return sums;
   }
 
  private:
@@ -105,25 +116,86 @@ model::KernelDifference compare_norm(const OptimizerTable& kernels, torch::Devic
       {{"norm", ours, theirs}, {"sign of a number that is not finite", 1 - bad, torch::ones_like(bad)}}, 1e-5);
 }
 
-}  // namespace
+// The kernels where they may be used for these gradients; null: LibTorch's operators.
+const OptimizerTable* proven_kernels(const NormPlan& plan, torch::Device device) {
+  const OptimizerTable* kernels = optimizer_kernels(device);
+  if (kernels == nullptr) return nullptr;
+  for (const torch::ScalarType dtype : plan.dtypes()) {
+    const auto compare = [&] { return compare_norm(*kernels, device, dtype); };
+    if (!model::is_proven({"gradient_norm", device, dtype}, compare)) return nullptr;
+  }
+  return kernels;
+}
 
-torch::Tensor gradient_norm_by_library(const std::vector<TrainedParameter>& parameters) {
+std::vector<torch::Tensor> gradients_of(const std::vector<TrainedParameter>& parameters) {
   std::vector<torch::Tensor> gradients;
   gradients.reserve(parameters.size());
   for (const TrainedParameter& parameter : parameters) gradients.push_back(parameter.gradient);
-  return torch::stack(at::_foreach_norm(gradients, 2, torch::kFloat32)).norm();
+  return gradients;
+}
+
+// The parameter of each chunk that NormPlan of all parameters would have.
+std::vector<std::size_t> parameters_of_chunks(const std::vector<TrainedParameter>& parameters) {
+  std::map<model::CudaType, std::vector<std::size_t>> by_type;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    std::vector<std::size_t>& chunks = by_type[model::cuda_type(parameters[i].gradient.scalar_type())];
+    chunks.insert(chunks.end(), chunks_of({parameters[i].gradient.numel()}).size(), i);
+  }
+  std::vector<std::size_t> all;
+  for (const auto& [type, chunks] : by_type) all.insert(all.end(), chunks.begin(), chunks.end());
+  return all;
+}
+
+// Zeros but for this rank's parts, which are put where they belong, and then everybody's.
+torch::Tensor parts_of_all(const torch::Tensor& own_parts, const std::vector<std::size_t>& of_parts,
+                           const OptimizerShard& shard) {
+  std::vector<std::int64_t> places;
+  for (std::size_t i = 0; i < of_parts.size(); ++i) {
+    if (std::binary_search(shard.own.begin(), shard.own.end(), of_parts[i])) {
+      places.push_back(static_cast<std::int64_t>(i));
+    }
+  }
+  torch::Tensor parts = torch::zeros({static_cast<std::int64_t>(of_parts.size())}, own_parts.options());
+  parts.index_copy_(0, model::copy_to_device(torch::tensor(places, torch::kInt64), own_parts.device()), own_parts);
+  shard.sum(parts);
+  return parts;
+}
+
+}  // namespace
+
+torch::Tensor gradient_norm_by_library(const std::vector<TrainedParameter>& parameters) {
+  return torch::stack(at::_foreach_norm(gradients_of(parameters), 2, torch::kFloat32)).norm();
 }
 
 torch::Tensor gradient_norm_on_device(const std::vector<TrainedParameter>& parameters) {
   const torch::Device device = parameters.front().gradient.device();
-  const OptimizerTable* kernels = optimizer_kernels(device);
-  if (kernels == nullptr) return gradient_norm_by_library(parameters);
+  if (optimizer_kernels(device) == nullptr) return gradient_norm_by_library(parameters);
   const std::shared_ptr<const NormPlan> plan = plan_for(parameters);
-  for (const torch::ScalarType dtype : plan->dtypes()) {
-    const auto compare = [&] { return compare_norm(*kernels, device, dtype); };
-    if (!model::is_proven({"gradient_norm", device, dtype}, compare)) return gradient_norm_by_library(parameters);
+  const OptimizerTable* kernels = proven_kernels(*plan, device);
+  return kernels == nullptr ? gradient_norm_by_library(parameters) : plan->norm(*kernels);
+}
+
+torch::Tensor gradient_norm_of_shards(const std::vector<TrainedParameter>& parameters, const OptimizerShard& shard,
+                                      GradientSums& sums) {
+  const torch::Device device = parameters.front().gradient.device();
+  std::vector<TrainedParameter> own;
+  for (const std::size_t index : shard.own) own.push_back(parameters[index]);
+  const OptimizerTable* kernels = nullptr;
+  std::shared_ptr<const NormPlan> plan;
+  if (optimizer_kernels(device) != nullptr) {
+    plan = plan_for(own);
+    kernels = proven_kernels(*plan, device);
   }
-  return plan->norm(*kernels);
+  if (kernels != nullptr) {
+    sums.of_parts = parameters_of_chunks(parameters);
+    sums.parts = parts_of_all(plan->sums(*kernels), sums.of_parts, shard);
+    return NormPlan::norm_of(*kernels, sums.parts);
+  }
+  sums.of_parts.resize(parameters.size());
+  std::iota(sums.of_parts.begin(), sums.of_parts.end(), std::size_t{0});
+  const torch::Tensor norms = torch::stack(at::_foreach_norm(gradients_of(own), 2, torch::kFloat32));
+  sums.parts = parts_of_all(norms, sums.of_parts, shard);
+  return sums.parts.norm();
 }
 
 }  // namespace sdtune::train

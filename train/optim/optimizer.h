@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "train/config/optim_options.h"
+#include "train/optim/optimizer_shard.h"
 #include "train/optim/trained_parameter.h"
 
 namespace sdtune::train {
@@ -58,9 +59,10 @@ class Optimizer {
 };
 
 // The optimizer that `options` name. Throws ConfigError for options that contradict each other. on_device: a step reads
-// no number on the host, as it is on a GPU in any case; for tests on a CPU.
+// no number on the host, as it is on a GPU in any case; for tests on a CPU. With a `shard` the parameters are those of
+// this rank, and every rank's optimizer takes the same steps at the same time.
 std::unique_ptr<Optimizer> make_optimizer(std::vector<TrainedParameter> parameters, const OptimOptions& options,
-                                          bool on_device = false);
+                                          bool on_device = false, const OptimizerShard* shard = nullptr);
 
 // Zeros of the parameters' shapes and memory formats, float32, as views of one allocation.
 std::vector<torch::Tensor> zeros_like_all(const std::vector<TrainedParameter>& parameters);

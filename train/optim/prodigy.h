@@ -5,6 +5,7 @@
 
 #include <torch/types.h>
 
+#include <optional>
 #include <vector>
 
 #include "train/optim/adamw_engine.h"
@@ -25,7 +26,10 @@ class Prodigy : public Optimizer {
  public:
   // Takes the adam_ options (decay decoupled) and the prodigy_ ones.
   // on_device: with no number read by the host, which on a CPU costs more and on a GPU does not wait.
-  Prodigy(std::vector<TrainedParameter> parameters, const OptimOptions& options, bool on_device);
+  // Of a shard, d is that of all ranks' parameters: what each adds is exchanged and summed in one order, so that every
+  // rank finds the bits that one optimizer of all would.
+  Prodigy(std::vector<TrainedParameter> parameters, const OptimOptions& options, bool on_device,
+          const OptimizerShard* shard);
 
   // Of each parameter, float32: exp_avg, exp_avg_sq, s (the weighted sum of gradients) and p0 (its start). Of all
   // together prodigy.estimate, float64 [4]: d, the largest estimate so far, its numerator, and the updates
@@ -42,16 +46,24 @@ class Prodigy : public Optimizer {
   void update(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates) override;
   void update_on_device(const torch::Tensor& rates, const torch::Tensor& gradient_factor, torch::Tensor& updates);
   ProdigyDeviceStep begin_on_device(const DeviceStep& step) const;
-  torch::Tensor take_gradient_on_device(std::size_t index, const DeviceStep& step, const ProdigyDeviceStep& now,
-                                        torch::Tensor& numerator);
-  // Takes one parameter's gradient in at a step of `rate`; adds to the numerator, and returns what it adds to the
-  // denominator of the estimate: scalar float64.
-  torch::Tensor take_gradient(std::size_t index, float gradient_factor, double rate, torch::Tensor& numerator);
-  // The rate of all parts that are trained; 0 if none is.
+  void take_gradient_on_device(std::size_t index, const DeviceStep& step, const ProdigyDeviceStep& now,
+                               torch::Tensor& terms);
+  // What each parameter of all ranks adds to numerator and denominator of the estimate: [2, all] float64, to be filled
+  // in for own ones.
+  torch::Tensor empty_terms(torch::Device device) const;
+  // The column of a parameter of this optimizer.
+  std::int64_t column_of(std::size_t index) const;
+  void exchange(const torch::Tensor& terms) const;
+  // Takes one parameter's gradient in at a step of `rate`, and fills in its column of the terms: the agreement of
+  // gradient and way, not yet weighted, and the size of its sum.
+  void take_gradient(std::size_t index, float gradient_factor, double rate, torch::Tensor& terms);
+  // The rate of all parts that are trained, on any rank; 0 if none is.
   double rate_of(const HostStep& step) const;
 
   OptimOptions options_;
   bool on_device_;
+  std::optional<OptimizerShard> shard_;
+  std::vector<std::int64_t> rate_groups_;  // of all parameters, on any rank
   double beta3_;
   std::vector<Memory> memory_;
   torch::Tensor estimate_;

@@ -4,6 +4,7 @@
 #include <ATen/ops/_foreach_lerp.h>
 
 #include <algorithm>
+#include <map>
 
 namespace sdtune::train {
 
@@ -51,19 +52,22 @@ void WeightAverage::fix(std::int64_t group) {
   }
 }
 
-AveragedWeights::AveragedWeights(Optimizer& optimizer, const WeightAverage& average) : optimizer_(optimizer) {
+AveragedWeights::AveragedWeights(const std::vector<TrainedParameter>& parameters, const WeightAverage& average,
+                                 const std::function<void()>& share) {
   const torch::NoGradGuard no_grad;
-  const auto& averages = average.values();
-  for (std::size_t i = 0; i < optimizer_.parameters().size(); ++i) {
-    torch::Tensor weight = optimizer_.parameters()[i].weight.detach();
-    kept_.push_back(weight.clone());
-    weight.copy_(averages[i].second, /*non_blocking=*/true);
+  std::map<std::string, torch::Tensor> by_name;
+  for (const TrainedParameter& parameter : parameters) {
+    weights_.push_back(parameter.weight.detach());
+    kept_.push_back(weights_.back().clone());
+    by_name.emplace(parameter.name, weights_.back());
   }
+  for (const auto& [name, value] : average.values()) by_name.at(name).copy_(value, /*non_blocking=*/true);
+  if (share) share();
 }
 
 AveragedWeights::~AveragedWeights() {
   const torch::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < kept_.size(); ++i) optimizer_.parameters()[i].weight.detach().copy_(kept_[i]);
+  for (std::size_t i = 0; i < kept_.size(); ++i) weights_[i].copy_(kept_[i]);
 }
 
 }  // namespace sdtune::train

@@ -6,6 +6,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -45,13 +46,15 @@ class WeightAverage {
 // While one lives, the trained weights are their averages.
 class AveragedWeights {
  public:
-  AveragedWeights(Optimizer& optimizer, const WeightAverage& average);
+  // parameters: those of the average, or more; `share` then gives the others the averages that other ranks have.
+  AveragedWeights(const std::vector<TrainedParameter>& parameters, const WeightAverage& average,
+                  const std::function<void()>& share = {});
   ~AveragedWeights();  // the masters again
   AveragedWeights(const AveragedWeights&) = delete;
   AveragedWeights& operator=(const AveragedWeights&) = delete;
 
  private:
-  Optimizer& optimizer_;
+  std::vector<torch::Tensor> weights_;
   std::vector<torch::Tensor> kept_;  // the weights as they are trained
 };
 

@@ -5,6 +5,7 @@
 
 #include "train/optim/state_size.h"
 #include "train/run/memory_use.h"
+#include "train/shard/shard_layout.h"
 
 namespace sdtune::train {
 namespace {
@@ -34,31 +35,53 @@ std::vector<MemoryPart> weights_of(const TrainConfig& config, const model::Model
   return parts;
 }
 
-std::int64_t count_trained(const ModelTrace& trace) {
+std::int64_t count_of(const std::vector<ModuleParameter>& parameters) {
   std::int64_t count = 0;
-  for (const ModuleParameter& parameter : trace.trained()) count += parameter.weight.numel();
+  for (const ModuleParameter& parameter : parameters) count += parameter.weight.numel();
   return count;
 }
 
-std::int64_t state_bytes(const TrainConfig& config, const ModelTrace& trace) {
+std::int64_t state_bytes(const TrainConfig& config, const std::vector<ModuleParameter>& parameters) {
   std::int64_t bytes = 0;
-  for (const ModuleParameter& parameter : trace.trained()) {
+  for (const ModuleParameter& parameter : parameters) {
     bytes += optimizer_state_bytes(config.optim, parameter.weight.sizes());
   }
   return bytes;
 }
 
+// What the rank that keeps the most updates; all of it where nothing is shared out.
+std::vector<ModuleParameter> own_parameters(const TrainConfig& config, const ModelTrace& trace, std::int64_t ranks) {
+  const std::vector<ModuleParameter>& trained = trace.trained();
+  if (ranks == 1 || config.dist.shard == "none") return trained;
+  const bool has_masters = config.precision.mixed_precision != "no";
+  std::vector<ShardCost> costs;
+  for (const ModuleParameter& parameter : trained) {
+    costs.push_back(shard_cost(config.optim, parameter.name, parameter.weight.sizes(), has_masters));
+  }
+  const std::vector<std::int64_t> owners = assign_owners(costs, ranks);
+  std::vector<std::int64_t> bytes(static_cast<std::size_t>(ranks));
+  for (std::size_t i = 0; i < costs.size(); ++i) bytes[static_cast<std::size_t>(owners[i])] += costs[i].states;
+  const std::int64_t most = std::max_element(bytes.begin(), bytes.end()) - bytes.begin();
+  std::vector<ModuleParameter> own;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    if (owners[i] == most) own.push_back(trained[i]);
+  }
+  return own;
+}
+
 // What there is from the first step to the last.
 std::vector<MemoryPart> kept_in_training(const TrainConfig& config, const ModelTrace& trace, const TrainedBatch& batch,
                                          bool on_gpu) {
-  const std::int64_t count = count_trained(trace);
+  const std::vector<ModuleParameter> own = own_parameters(config, trace, batch.ranks);
+  const bool frees_gradients = batch.ranks > 1 && config.dist.shard == "gradients";
+  const std::int64_t count = count_of(own), gradients = frees_gradients ? count : count_of(trace.trained());
   const bool is_float32 = config.precision.mixed_precision == "no";
   const bool sums_in_float32 = on_gpu ? batch.gpu_sums_in_float32 : batch.sums_in_float32;
   const std::int64_t gradient = is_float32 || sums_in_float32 ? 4 : 2;  // bytes of a number
   std::vector<MemoryPart> parts = weights_of(config, trace.bundle(), on_gpu);
   if (!is_float32) parts.emplace_back("float32 masters", 4 * count);
-  parts.emplace_back("gradients", gradient * count);
-  parts.emplace_back("states of " + config.optim.chosen_optimizer(), state_bytes(config, trace));
+  parts.emplace_back("gradients", gradient * gradients);
+  parts.emplace_back("states of " + config.optim.chosen_optimizer(), state_bytes(config, own));
   if (config.optim.use_ema && !(on_gpu && config.optim.offload_ema)) parts.emplace_back("averaged weights", 4 * count);
   return parts;
 }

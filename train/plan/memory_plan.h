@@ -29,6 +29,7 @@ struct TrainedBatch {
   bool gpu_sums_in_float32 = false;    // the same on a GPU, which may split a batch that is to fit
   std::int64_t height = 0, width = 0;  // latent cells
   bool recomputed = false;             // gradient_checkpointing
+  std::int64_t ranks = 1;              // the plan is of the one that keeps the most
 };
 
 // Each pass of a run, at the sizes that it will have.

@@ -29,6 +29,7 @@ Json run_json(const PlannedRun& run) {
       {"photos", run.photos},
       {"class_images", run.class_images},
       {"batch", run.batch},
+      {"ranks", run.ranks},
       {"total_steps", run.total_steps},
       {"epochs", run.epochs()},
       {"trained_parameters", run.trainable_parameters},

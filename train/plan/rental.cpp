@@ -28,7 +28,7 @@ const MeasuredStep* find_measured(const GpuOffer& offer, const PlannedRun& run) 
   for (const MeasuredStep& step : offer.measured) {
     const bool is_model = step.model == run.model || step.model == folder;
     if (is_model && step.method == run.config.run.method && step.resolution == *run.config.data.resolution &&
-        step.batch == run.batch) {
+        step.batch * run.ranks == run.batch) {
       return &step;
     }
   }
@@ -38,7 +38,8 @@ const MeasuredStep* find_measured(const GpuOffer& offer, const PlannedRun& run) 
 double hours_of(const RunPlan& plan, const GpuTable& table, const GpuOffer& offer, bool& is_measured) {
   const PrecisionOptions& precision = plan.run.config.precision;
   const bool is_float32 = precision.mixed_precision == "no" && !precision.allow_tf32;
-  const double rate = offer.tflops * 1e12 * offer.utilisation / (is_float32 ? table.float32_slowdown : 1.0);
+  const double of_one = offer.tflops * 1e12 * offer.utilisation / (is_float32 ? table.float32_slowdown : 1.0);
+  const double rate = of_one * static_cast<double>(plan.run.ranks);  // what ranks wait for each other is left out
   const auto steps = static_cast<double>(plan.run.total_steps);
   const MeasuredStep* measured = find_measured(offer, plan.run);
   is_measured = measured != nullptr;
@@ -64,7 +65,7 @@ std::vector<Rental> price_run(const RunPlan& plan, const GpuTable& table) {
       if (found != plan.savings.end()) rental.fits_with = found->options;
     }
     rental.hours = hours_of(plan, table, offer, rental.is_measured);
-    rental.price = rental.hours * offer.price_per_hour;
+    rental.price = rental.hours * offer.price_per_hour * static_cast<double>(plan.run.ranks);
     rental.price_per_epoch = rental.price / std::max(plan.run.epochs(), 1e-9);
     rentals.push_back(std::move(rental));
   }

@@ -64,7 +64,8 @@ PlannedRun planned_run(const PlanRequest& request, const model::ModelBundle& bun
   }
   count_photos(request, run);
   const RunOptions& options = run.config.run;
-  run.batch = options.train_batch_size * options.gradient_accumulation_steps;
+  run.ranks = request.ranks;
+  run.batch = options.train_batch_size * options.gradient_accumulation_steps * run.ranks;
   run.total_steps = total_steps(options, run.photos, run.epoch_photos, run.batch).steps;
   if (run.config.data.with_prior_preservation) {
     run.class_images =
@@ -83,13 +84,14 @@ TrainedBatch trained_batch(const PlannedRun& run, const model::ModelBundle& bund
   batch.samples = run.config.data.with_prior_preservation ? 2 * photos : photos;
   const bool is_split =
       is_number ? photos < options.train_batch_size : options.micro_batch == "auto" && options.train_batch_size > 1;
-  batch.sums_in_float32 =
-      !run.config.precision.half_precision_gradient_sums && (is_split || options.gradient_accumulation_steps > 1);
+  batch.sums_in_float32 = !run.config.precision.half_precision_gradient_sums &&
+                          (is_split || options.gradient_accumulation_steps > 1 || run.ranks > 1);
   const bool is_fitted = options.micro_batch.empty() && options.train_batch_size > 1;  // build_run makes it auto
   batch.gpu_sums_in_float32 =
       batch.sums_in_float32 || (is_fitted && !run.config.precision.half_precision_gradient_sums);
   batch.height = batch.width = *run.config.data.resolution / bundle.vae_factor();
   batch.recomputed = options.gradient_checkpointing;
+  batch.ranks = run.ranks;
   return batch;
 }
 

@@ -15,6 +15,7 @@ struct PlanRequest {
   std::string family;  // sd15, sd21, sdxl: the published model, without its files; empty: config's base
   std::optional<std::int64_t> photos = {};  // instead of those in the configuration's folders
   bool find_savings = true;                 // takes as long again for large models
+  std::int64_t ranks = 1;                   // memory is that of one of them
 };
 
 // What the numbers of the plan are of.
@@ -24,14 +25,15 @@ struct PlannedRun {
   std::string model;          // base or family
   std::int64_t photos = 0, class_images = 0;
   std::int64_t epoch_photos = 0;  // shown in one epoch, repeats counted
-  std::int64_t batch = 1;         // effective, of one rank
+  std::int64_t batch = 1;         // effective, of all ranks
+  std::int64_t ranks = 1;
   std::int64_t total_steps = 0;
   std::int64_t trainable_parameters = 0, total_parameters = 0;
 
   double epochs() const;
 };
 
-// Floating-point operations.
+// Floating-point operations of all ranks together.
 struct PlannedWork {
   double step = 0;               // one optimizer step
   double class_images = 0;       // all of them

@@ -82,6 +82,7 @@ TrainConfig step_config(const ProveContext& context, const std::string& mixed_pr
   config.precision.mixed_precision = mixed_precision;
   config.observe = ObserveOptions();
   config.identity = IdentityOptions();
+  config.dist.shard = "none";  // every rank records what it has of each parameter
   return config;
 }
 

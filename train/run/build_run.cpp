@@ -1,6 +1,8 @@
 #include "train/run/build_run.h"
 
 #include <algorithm>
+#include <iomanip>
+#include <sstream>
 #include <utility>
 
 #include "model/core/device.h"
@@ -21,6 +23,8 @@
 #include "train/resume/resume_fingerprint.h"
 #include "train/run/memory_use.h"
 #include "train/run/micro_batch.h"
+#include "train/run/train_step.h"
+#include "train/shard/shard_layout.h"
 
 namespace sdtune::train {
 
@@ -95,10 +99,28 @@ void rest_unused_parts(Run& run) {
   if (!parts.empty()) run.resting = std::make_unique<RestingParts>(parts, run.device);
 }
 
+std::vector<std::int64_t> owners_of(const Run& run, const std::vector<ModuleParameter>& trained) {
+  const std::int64_t ranks = run.group->world_size();
+  if (ranks == 1 || run.config.dist.shard == "none") return {};
+  std::vector<ShardCost> costs;
+  for (const ModuleParameter& parameter : trained) {
+    costs.push_back(
+        shard_cost(run.config.optim, parameter.name, parameter.weight.sizes(), run.dtype != torch::kFloat32));
+  }
+  return assign_owners(costs, ranks);
+}
+
+std::string mebibytes(std::int64_t bytes) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(1) << static_cast<double>(bytes) / (1 << 20);
+  return text.str();
+}
+
 // Masters start from the float32 weights, and only then do the modules get the compute dtype.
 void build_optimizer(Run& run) {
   const std::vector<ModuleParameter> trained = parameters_of(run);
   std::vector<TrainedParameter> parameters;
+  const std::vector<std::int64_t> owners = owners_of(run, trained);
   // A float32 run's weights are their own masters.
   const std::vector<torch::Tensor> starts =
       run.dtype == torch::kFloat32 ? std::vector<torch::Tensor>(trained.size()) : starting_values(run.bundle, trained);
@@ -115,9 +137,16 @@ void build_optimizer(Run& run) {
   for (const TrainedParameter& parameter : parameters) named.push_back({parameter.name, parameter.weight});
   BucketOptions bucket_options;
   bucket_options.float32_gradients = sums_in_float32(run);
+  bucket_options.owners = owners;
+  bucket_options.frees_gradients = !owners.empty() && run.config.dist.shard == "gradients";
+  bucket_options.sends_bfloat16 = run.config.dist.comm_hook == "bf16";
   run.buckets = std::make_unique<GradientBuckets>(std::move(named), *run.group, bucket_options);
   for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].gradient = run.buckets->gradient(i);
-  run.optimizer = make_optimizer(std::move(parameters), run.config.optim);
+  run.shards = std::make_unique<Shards>(parameters, owners, *run.group);
+  std::vector<TrainedParameter> own;
+  for (const std::size_t index : run.shards->own()) own.push_back(parameters[index]);
+  parameters.clear();
+  run.optimizer = make_optimizer(std::move(own), run.config.optim, false, run.shards->optimizer_shard());
   const OptimOptions& optim = run.config.optim;
   if (optim.use_ema) {
     run.average = std::make_unique<WeightAverage>(*run.optimizer, optim.ema_decay, optim.offload_ema);
@@ -156,12 +185,35 @@ void resume_from(Run& run, const ResumePoint& resume) {
   const std::vector<Problem> changes =
       fingerprint_changes(completed_fingerprint(state.fingerprint, run.fingerprint), run.fingerprint);
   if (!changes.empty()) throw ConfigError(changes);
-  load_optimizer(resume.checkpoint, state, *run.optimizer);
+  load_optimizer(resume.checkpoint, state, *run.optimizer, run.shards->parameters());
   if (run.average) load_averages(resume.checkpoint, run.average->values());
   run.scaler->load(state.scaler);
   run.first_step = state.step;
   run.attempt = state.attempt + 1;
   run.last_checkpoint = resume.checkpoint;
+}
+
+// Where gradients are freed as soon as they are sent, it must be known before the first step which bucket is done when.
+void learn_gradient_order(Run& run) {
+  if (!run.buckets->frees_gradients()) return;
+  probe_gradients(run);
+  run.buckets->agree_on_order();
+}
+
+// What this rank keeps, and what all ranks keep together.
+void note_shards(Run& run) {
+  if (!run.shards->is_sharded()) return;
+  std::vector<bool> is_own(run.shards->parameters().size());
+  for (const std::size_t index : run.shards->own()) is_own[index] = true;
+  std::int64_t own = 0, all = 0;
+  for (std::size_t i = 0; i < is_own.size(); ++i) {
+    const torch::Tensor& weight = run.shards->parameters()[i].weight;
+    const std::int64_t bytes = kept_bytes(run.config.optim, weight.sizes(), run.dtype != torch::kFloat32);
+    all += bytes;
+    if (is_own[i]) own += bytes;
+  }
+  run.notes.push_back("shard: " + run.config.dist.shard + ": " + mebibytes(own) +
+                      " MiB of optimizer states on this rank, of " + mebibytes(all) + " MiB");
 }
 
 // What the device decides where no option does.
@@ -248,6 +300,8 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<Proces
   }
   if (resumes) resume_from(*run, preflight.resume);
   if (run->config.run.micro_batch == "auto") fit_micro_batch(*run);
+  learn_gradient_order(*run);
+  note_shards(*run);
   return run;
 }
 
@@ -258,7 +312,7 @@ RunSummary summarize(const Run& run) {
   summary.pipeline_class = run.bundle.pipeline_class;
   summary.method = run.config.run.method;
   summary.components = trainable_components(run.bundle, run.trains_text());
-  for (const TrainedParameter& parameter : run.optimizer->parameters()) {
+  for (const TrainedParameter& parameter : run.shards->parameters()) {
     summary.trainable_parameters += parameter.weight.numel();
   }
   summary.total_parameters = count_parameters(run.bundle);

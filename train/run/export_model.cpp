@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <map>
 
 #include "model/files/atomic_folder.h"
 #include "model/files/model_fingerprint.h"
@@ -12,6 +13,7 @@
 #include "train/config/concept_options.h"
 #include "train/data/trigger.h"
 #include "train/run/lora_metadata.h"
+#include "train/shard/shard_gather.h"
 
 namespace sdtune::train {
 namespace {
@@ -31,8 +33,8 @@ std::string trained_trigger(const Run& run) {
 
 model::LoraWeights trained_lora(const Run& run, const std::vector<torch::Tensor>& trained) {
   model::LoraWeights weights;
-  for (std::size_t i = 0; i < run.optimizer->parameters().size(); ++i) {
-    const std::string& name = run.optimizer->parameters()[i].name;
+  for (std::size_t i = 0; i < run.shards->parameters().size(); ++i) {
+    const std::string& name = run.shards->parameters()[i].name;
     const std::size_t end = name.rfind(".lora_");
     model::LoraMatrices& matrices = weights[name.substr(0, end)];
     (name.substr(end) == ".lora_A.weight" ? matrices.down : matrices.up) = trained[i];
@@ -73,9 +75,8 @@ std::vector<std::string> unchanged_parts(const Run& run) {
 }
 
 void export_bundle(FileSystem& files, Run& run, const std::vector<torch::Tensor>& trained) {
-  const Optimizer& optimizer = *run.optimizer;
-  for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
-    torch::Tensor weight = optimizer.parameters()[i].weight;
+  for (std::size_t i = 0; i < run.shards->parameters().size(); ++i) {
+    torch::Tensor weight = run.shards->parameters()[i].weight;
     weight.set_data(trained[i]);
   }
   const ModelNote note{.trigger = trained_trigger(run),
@@ -86,12 +87,36 @@ void export_bundle(FileSystem& files, Run& run, const std::vector<torch::Tensor>
   model::save_bundle(files, run.bundle, run.folder.model(), torch::kFloat32, options);
 }
 
+model::NamedTensors own_results(const Run& run) {
+  if (run.average) return run.average->values();
+  model::NamedTensors masters;
+  for (std::size_t i = 0; i < run.optimizer->parameters().size(); ++i) {
+    masters.emplace_back(run.optimizer->parameters()[i].name, run.optimizer->masters()[i]);
+  }
+  return masters;
+}
+
 }  // namespace
 
 std::vector<torch::Tensor> result_weights(const Run& run) {
-  if (!run.average) return run.optimizer->masters();
+  const model::NamedTensors own = own_results(run);
   std::vector<torch::Tensor> weights;
-  for (const auto& [name, average] : run.average->values()) weights.push_back(average);
+  if (!run.shards->is_sharded()) {
+    for (const auto& [name, tensor] : own) weights.push_back(tensor);
+    return weights;
+  }
+  const std::vector<TrainedParameter>& parameters = run.shards->parameters();
+  if (!run.average && run.dtype == torch::kFloat32) {  // every rank has them as its weights
+    for (const TrainedParameter& parameter : parameters) weights.push_back(parameter.weight.detach());
+    return weights;
+  }
+  ShardGather gather(*run.group, own);
+  const std::vector<torch::Tensor> all = gather.read_all();
+  std::map<std::string, torch::Tensor> by_name;
+  for (std::size_t i = 0; i < all.size(); ++i) by_name.emplace(gather.tensors()[i].name, all[i]);
+  if (run.group->is_first()) {
+    for (const TrainedParameter& parameter : parameters) weights.push_back(by_name.at(parameter.name));
+  }
   return weights;
 }
 

@@ -10,11 +10,12 @@
 
 namespace sdtune::train {
 
-// What the run has learnt so far, float32: the masters of the optimizer's parameters, or their averages.
+// What the run has learnt so far, float32: the masters of the trained parameters, or their averages. Every rank calls
+// it; where they are shared out, the first rank gets all and the others nothing.
 std::vector<torch::Tensor> result_weights(const Run& run);
 
-// Writes model/ as a diffusers folder in float32, of these weights: one a parameter of the optimizer, in its order.
-// Afterwards the modules hold float32. sdtune.json beside it names the words that call the subject.
+// Writes model/ as a diffusers folder in float32, of these weights: one of each of run.shards->parameters(), in that
+// order. Afterwards the modules hold float32. sdtune.json beside it names the words that call the subject.
 void export_model(FileSystem& files, Run& run, const std::vector<torch::Tensor>& weights);
 
 }  // namespace sdtune::train

@@ -21,6 +21,7 @@
 #include "train/dist/stop_agreement.h"
 #include "train/objective/diffusion_loss.h"
 #include "train/observe/observer.h"
+#include "train/optim/gradient_sums.h"
 #include "train/optim/lr_schedule.h"
 #include "train/optim/optimizer.h"
 #include "train/optim/weight_average.h"
@@ -28,6 +29,7 @@
 #include "train/precision/grad_scaler.h"
 #include "train/prepare/resting_parts.h"
 #include "train/prepare/training_data.h"
+#include "train/shard/shards.h"
 
 namespace sdtune::train {
 
@@ -53,8 +55,10 @@ struct Run {
   std::unique_ptr<DiffusionLoss> loss;
   std::shared_ptr<DropoutSamples> dropout = std::make_shared<DropoutSamples>();  // of the LoRA's branches
   std::unique_ptr<GradientBuckets> buckets;  // before the optimizer, which views into them
-  std::unique_ptr<Optimizer> optimizer;
-  std::unique_ptr<WeightAverage> average;  // null without use_ema
+  std::unique_ptr<Shards> shards;            // all trained parameters, and which rank updates each
+  std::unique_ptr<Optimizer> optimizer;      // of this rank's
+  std::unique_ptr<WeightAverage> average;    // of this rank's; null without use_ema
+  GradientSums gradient_sums;                // of the last step; only of shards
   std::unique_ptr<GradScaler> scaler;
   LrSchedule schedule;
   std::vector<double> base_rates;  // of UNet and text encoders, before the curve

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <string>
 
+#include "train/optim/state_size.h"
+
 namespace sdtune::train {
 
 namespace {
@@ -13,12 +15,12 @@ constexpr std::int64_t kMostProbed = std::int64_t{64} << 20;
 }  // namespace
 
 std::int64_t checkpoint_bytes(const Run& run) {
+  constexpr std::int64_t kFloat = 4;
   std::int64_t bytes = 0;
-  const auto add = [&bytes](const torch::Tensor& tensor) { bytes += static_cast<std::int64_t>(tensor.nbytes()); };
-  for (const torch::Tensor& master : run.optimizer->masters()) add(master);
-  for (const auto& [name, state] : run.optimizer->states()) add(state);
-  if (run.average) {
-    for (const auto& [name, average] : run.average->values()) add(average);
+  for (const TrainedParameter& parameter : run.shards->parameters()) {
+    const std::int64_t weights = kFloat * parameter.weight.numel();
+    bytes += run.average ? 2 * weights : weights;
+    bytes += optimizer_state_bytes(run.config.optim, parameter.weight.sizes());
   }
   return bytes;
 }

@@ -81,8 +81,11 @@ double StepLog::seconds_since_start() const {
 
 void StepLog::check_finite() const {
   if (!guard_.exhausted()) return;
-  guard_.fail(last_step_, last_loss_finite_ ? first_non_finite(run_.optimizer->parameters()) : "",
-              run_.last_checkpoint);
+  const std::vector<TrainedParameter>& parameters = run_.shards->parameters();
+  const auto first = [&] {
+    return run_.shards->is_sharded() ? first_non_finite(parameters, run_.gradient_sums) : first_non_finite(parameters);
+  };
+  guard_.fail(last_step_, last_loss_finite_ ? first() : "", run_.last_checkpoint);
 }
 
 StepEvent StepLog::event_of(const Pending& pending) {

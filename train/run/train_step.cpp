@@ -163,9 +163,13 @@ torch::Tensor compute_gradients_that_fit(Run& run, std::uint64_t step) {
 }  // namespace
 
 void probe_gradients(Run& run) {
+  const auto first = [&] {
+    accumulate(run, micro_batches(run, static_cast<std::uint64_t>(run.first_step), 0).front());
+  };
+  if (run.buckets->frees_gradients()) return run.buckets->probe(first);
   run.buckets->begin_step(2);  // the last of the two never comes, so nothing is sent
   run.buckets->begin_round();
-  accumulate(run, micro_batches(run, static_cast<std::uint64_t>(run.first_step), 0).front());
+  first();
 }
 
 torch::Tensor train_step(Run& run, std::uint64_t step) {
@@ -174,9 +178,12 @@ torch::Tensor train_step(Run& run, std::uint64_t step) {
   RECORD_USER_SCOPE("update");
   const torch::Tensor scale = run.scaler->scale().clone();
   const torch::Tensor updates = run.optimizer->updates().clone();
-  const ClippedGradient gradient = clip_gradient(run.optimizer->parameters(), scale, run.config.optim.max_grad_norm);
+  const ClippedGradient gradient =
+      clip_gradient(run.shards->parameters(), scale, run.config.optim.max_grad_norm, run.shards->optimizer_shard());
+  run.gradient_sums = gradient.sums;
   run.group->check_before_update();
   run.optimizer->step(rates_of(run, step, updates), gradient.factor);
+  run.shards->share_weights();
   run.scaler->update(gradient.norm);
   const std::vector<torch::Tensor> numbers = {losses[0], losses[1], gradient.norm, scale, updates};
   std::vector<torch::Tensor> wide;

@@ -2,6 +2,7 @@
 
 #include <c10/core/CachingDeviceAllocator.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <optional>
@@ -12,13 +13,15 @@
 #include "train/parameters/trainable_parameters.h"
 #include "train/resume/resume_fingerprint.h"
 #include "train/run/export_model.h"
+#include "train/run/save_checkpoint.h"
 #include "train/run/train_step.h"
 #include "train/run/validation.h"
 
 namespace sdtune::train {
 
 // What was trained must not be lost with what only reads it: an exception that leaves the scope, whoever threw it,
-// finds a checkpoint saved. Outside of a step all ranks have the same state, so the first one needs no other for it.
+// finds a checkpoint saved. Outside of a step all ranks have the same state, so the first one needs no other for it,
+// unless states are shared out (read_weights).
 class Trainer::SaveOnException {
  public:
   SaveOnException(Trainer& trainer, std::int64_t done)
@@ -45,10 +48,10 @@ Trainer::Trainer(Run& run, const std::vector<Observer*>& observers, const Portra
       profiler_(real_file_system(), run.folder.profile(), run.group->is_first() ? run.config.observe.profile : 0,
                 run.device, [this](const Problem& problem) { tell(observers_, &Observer::on_warning, problem); }) {
   if (!run_.config.identity.identity_steps) return;
-  identity_.emplace(
-      IdentityContext{run_.config, run_.folder, run_.data.photos.photos, always_recorded(run_.fingerprint), run_.bundle,
-                      *run_.optimizer, *run_.group, run_.device, run_.dtype, run_.total_steps, portrait_readers, stop_},
-      observers_);
+  identity_.emplace(IdentityContext{run_.config, run_.folder, run_.data.photos.photos,
+                                    always_recorded(run_.fingerprint), run_.bundle, run_.shards->parameters(),
+                                    *run_.group, run_.device, run_.dtype, run_.total_steps, portrait_readers, stop_},
+                    observers_);
 }
 
 TrainResult Trainer::train() {
@@ -120,48 +123,76 @@ void Trainer::tell_profile(const std::optional<ProfileEvent>& event) {
 
 void Trainer::save(std::int64_t done) {
   log_.flush();
-  if (run_.group->is_first()) write_checkpoint(done);
+  if (run_.group->is_first() || run_.shards->is_sharded()) write_checkpoint(done);
   run_.group->barrier();  // however long writing takes
 }
 
 void Trainer::write_checkpoint(std::int64_t done) {
   const auto start = std::chrono::steady_clock::now();
-  RunState state;
-  state.step = done;
-  state.updates = run_.optimizer->updates().item<std::int64_t>();
-  state.effective_batch = run_.data.plan->shape().effective();
-  state.attempt = run_.attempt;
-  state.scaler = run_.scaler->state();
-  state.fingerprint = run_.fingerprint;
-  run_.last_checkpoint =
-      writer_.write(*run_.optimizer, state, run_.average ? run_.average->values() : model::NamedTensors{});
+  const std::filesystem::path written = save_checkpoint(run_, writer_, done);
+  if (!run_.group->is_first()) return;
+  run_.last_checkpoint = written;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   tell(observers_, &Observer::on_checkpoint, CheckpointEvent{done, run_.last_checkpoint, seconds.count()});
 }
 
+void Trainer::read_weights(std::int64_t done, const std::function<void()>& use) {
+  if (!run_.shards->is_sharded()) {
+    const SaveOnException saved(*this, done);
+    use();
+    return run_.group->barrier();  // however long writing takes
+  }
+  std::exception_ptr own;
+  try {
+    use();
+  } catch (const PeerLostError&) {
+    throw;  // without that rank's states there is nothing to save
+  } catch (const std::exception&) {
+    own = std::current_exception();
+  }
+  try {
+    save_after_failure(done, own != nullptr);
+  } catch (const std::exception&) {
+    if (!own) throw;  // else the failure before it says more
+  }
+  if (own) std::rethrow_exception(own);
+}
+
+void Trainer::save_after_failure(std::int64_t done, bool failed) {
+  run_.group->barrier();
+  const std::vector<std::string> answers = run_.group->gather_text(failed ? "failed" : "");
+  const bool any = std::any_of(answers.begin(), answers.end(), [](const std::string& text) { return !text.empty(); });
+  if (any && done != run_.first_step) save(done);
+}
+
 void Trainer::validate(std::int64_t done) {
   log_.flush();
-  const SaveOnException saved(*this, done);
-  std::optional<AveragedWeights> averaged;
-  if (run_.average) averaged.emplace(*run_.optimizer, *run_.average);
-  const RestingParts::OnDevice parts(run_.resting.get());
-  const ValidationOutcome outcome = validate_model(run_, done, stop_);
-  averaged.reset();
-  if (outcome.failure) continue_without("validation", done, *outcome.failure);
-  if (outcome.event && run_.group->is_first()) tell(observers_, &Observer::on_validation, *outcome.event);
-  run_.group->barrier();
+  read_weights(done, [&] {
+    std::unique_ptr<AveragedWeights> averaged = averaged_weights();
+    const RestingParts::OnDevice parts(run_.resting.get());
+    const ValidationOutcome outcome = validate_model(run_, done, stop_);
+    averaged.reset();
+    if (outcome.failure) return continue_without("validation", done, *outcome.failure);
+    if (outcome.event && run_.group->is_first()) tell(observers_, &Observer::on_validation, *outcome.event);
+  });
+}
+
+std::unique_ptr<AveragedWeights> Trainer::averaged_weights() {
+  if (!run_.average) return nullptr;
+  return std::make_unique<AveragedWeights>(run_.shards->parameters(), *run_.average,
+                                           [this] { run_.shards->share_weights(); });
 }
 
 void Trainer::evaluate_identity(std::int64_t done) {
   log_.flush();
-  const SaveOnException saved(*this, done);
-  std::optional<AveragedWeights> averaged;
-  if (run_.average) averaged.emplace(*run_.optimizer, *run_.average);
-  const RestingParts::OnDevice parts(run_.resting.get());
-  const std::optional<SharedFailure> failure = identity_->evaluate(done, result_weights(run_));
-  averaged.reset();
-  if (failure) continue_without("identity evaluation", done, *failure);
-  run_.group->barrier();  // however long writing takes
+  read_weights(done, [&] {
+    const std::vector<torch::Tensor> weights = result_weights(run_);
+    std::unique_ptr<AveragedWeights> averaged = averaged_weights();
+    const RestingParts::OnDevice parts(run_.resting.get());
+    const std::optional<SharedFailure> failure = identity_->evaluate(done, weights);
+    averaged.reset();
+    if (failure) continue_without("identity evaluation", done, *failure);
+  });
 }
 
 void Trainer::continue_without(const std::string& what, std::int64_t done, const SharedFailure& failure) {
@@ -196,17 +227,17 @@ TrainResult Trainer::stopped(std::int64_t done, int signal) {
 
 TrainResult Trainer::finished(std::int64_t done) {
   log_.flush();
-  const SaveOnException saved(*this, done);
   TrainResult result;
   result.step = result.model_step = done;
   result.cause = done < run_.total_steps ? "early_stop_patience is over" : "all steps are done";
-  if (run_.group->is_first()) {
+  read_weights(done, [&] {
+    const std::vector<torch::Tensor> weights = result_weights(run_);
+    if (!run_.group->is_first()) return;
     std::optional<IdentityEvaluation::Best> best;
     if (identity_) best = identity_->best();
     if (best) result.model_step = best->step;
-    export_model(real_file_system(), run_, best ? best->weights : result_weights(run_));
-  }
-  run_.group->barrier();
+    export_model(real_file_system(), run_, best ? best->weights : weights);
+  });
   result.output = run_.folder.root;
   result.model_path = run_.folder.model();
   result.checkpoint = run_.last_checkpoint;

@@ -1,6 +1,8 @@
 // The loop of a run: steps, checkpoints, validation, stopping. No maths.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +43,13 @@ class Trainer {
   void evaluate_identity(std::int64_t done);
   // After a validation or an evaluation that failed: saves a checkpoint and warns. Rethrows before the first step.
   void continue_without(const std::string& what, std::int64_t done, const SharedFailure& failure);
+  // Runs what only reads the weights that every rank has by then, and waits for all ranks. What was trained is not lost
+  // with it: an exception on any of them finds a checkpoint saved.
+  void read_weights(std::int64_t done, const std::function<void()>& use);
+  // With shards, by all ranks: whether it failed on any of them, and then a checkpoint.
+  void save_after_failure(std::int64_t done, bool failed);
+  // The averages as the weights of every rank; null without.
+  std::unique_ptr<AveragedWeights> averaged_weights();
   // By the first rank alone, as well as it can.
   void save_before_failing(std::int64_t done) noexcept;
   // Validation and evaluation that an earlier attempt was stopped before.

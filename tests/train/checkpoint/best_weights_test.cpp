@@ -5,6 +5,7 @@
 #include "tests/support/faulty_file_system.h"
 #include "tests/support/scratch_folder.h"
 #include "train/checkpoint/checkpoint_folder.h"
+#include "train/optim/optimizer.h"
 
 namespace sdtune::train {
 namespace {
@@ -26,7 +27,8 @@ std::vector<torch::Tensor> weights_of(double value) {
 }
 
 void write_best_step(FileSystem& files, const fs::path& folder, std::int64_t step) {
-  write_best_weights(files, folder, *make_two_weights(), weights_of(static_cast<double>(step)), {"exam", step});
+  write_best_weights(files, folder, make_two_weights()->parameters(), weights_of(static_cast<double>(step)),
+                     {"exam", step});
 }
 
 TEST(BestWeights, AreThoseOfTheStepThatIsAskedFor) {
@@ -35,13 +37,13 @@ TEST(BestWeights, AreThoseOfTheStepThatIsAskedFor) {
   const auto optimizer = make_two_weights();
   write_best_step(real_file_system(), folder, 10);
   write_best_step(real_file_system(), folder, 20);
-  const std::vector<torch::Tensor> read = read_best_weights(folder, *optimizer, {"exam", 20});
+  const std::vector<torch::Tensor> read = read_best_weights(folder, optimizer->parameters(), {"exam", 20});
   ASSERT_EQ(read.size(), 2u);
   EXPECT_TRUE(read[0].equal(weights_of(20)[0]));
   EXPECT_TRUE(read[1].equal(weights_of(20)[1]));
-  EXPECT_THROW(read_best_weights(folder, *optimizer, {"exam", 10}), CheckpointError);
-  EXPECT_THROW(read_best_weights(folder, *optimizer, {"another exam", 20}), CheckpointError);
-  EXPECT_THROW(read_best_weights(scratch.path() / "nowhere", *optimizer, {"exam", 20}), CheckpointError);
+  EXPECT_THROW(read_best_weights(folder, optimizer->parameters(), {"exam", 10}), CheckpointError);
+  EXPECT_THROW(read_best_weights(folder, optimizer->parameters(), {"another exam", 20}), CheckpointError);
+  EXPECT_THROW(read_best_weights(scratch.path() / "nowhere", optimizer->parameters(), {"exam", 20}), CheckpointError);
 }
 
 TEST(BestWeights, DamageIsFound) {
@@ -51,12 +53,12 @@ TEST(BestWeights, DamageIsFound) {
   std::string bytes = read_file(folder / kWeightsFile);
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   scratch.write("best/weights.safetensors", bytes);
-  EXPECT_THROW(read_best_weights(folder, *make_two_weights(), {"exam", 10}), CheckpointError);
+  EXPECT_THROW(read_best_weights(folder, make_two_weights()->parameters(), {"exam", 10}), CheckpointError);
 }
 
 bool holds_step(const fs::path& folder, std::int64_t step) {
   try {
-    return read_best_weights(folder, *make_two_weights(), {"exam", step}).size() == 2;
+    return read_best_weights(folder, make_two_weights()->parameters(), {"exam", step}).size() == 2;
   } catch (const CheckpointError&) {
     return false;
   }

@@ -1,66 +1,25 @@
 // Real Gloo ranks, as threads of this process: each has its own store connection and backend.
 #include "train/dist/process_group.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <unistd.h>
 
-#include <functional>
+#include <cmath>
 #include <mutex>
 #include <thread>
 
 #include "model/base/error.h"
+#include "tests/support/gloo_ranks.h"
 #include "train/dist/gradient_buckets.h"
 
 namespace sdtune::train {
 namespace {
 
-std::int64_t free_port() {
-  const int socket_fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  bind(socket_fd, reinterpret_cast<sockaddr*>(&address), size);
-  getsockname(socket_fd, reinterpret_cast<sockaddr*>(&address), &size);
-  close(socket_fd);
-  return ntohs(address.sin_port);
-}
-
-RankEnv env_of(std::int64_t rank, std::int64_t world_size, std::int64_t port) {
-  RankEnv env;
-  env.rank = env.local_rank = rank;
-  env.world_size = env.local_world_size = world_size;
-  env.master_address = "127.0.0.1";
-  env.master_port = port;
-  return env;
-}
-
-// Runs `body` as every rank; returns what each threw, "" for nothing.
-std::vector<std::string> run_ranks(std::int64_t count, const DistOptions& options,
-                                   const std::function<void(ProcessGroup&)>& body,
-                                   const std::function<std::string(std::int64_t)>& hash = {}) {
-  const std::int64_t port = free_port();
-  std::vector<std::string> errors(static_cast<std::size_t>(count));
-  std::vector<std::thread> threads;
-  for (std::int64_t rank = 0; rank < count; ++rank) {
-    threads.emplace_back([&, rank] {
-      try {
-        const auto group = connect_ranks(env_of(rank, count, port), torch::kCPU, options, hash ? hash(rank) : "same");
-        body(*group);
-      } catch (const Error& error) {
-        errors[static_cast<std::size_t>(rank)] = error.problems().front().line();
-      } catch (const std::exception& error) {
-        errors[static_cast<std::size_t>(rank)] = std::string("bug: ") + error.what();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return errors;
-}
+using test::env_of;
+using test::free_port;
+using test::run_ranks;
 
 TEST(ProcessGroup, OneRankNeedsNoOther) {
   const auto group = connect_ranks(RankEnv{}, torch::kCPU, {}, "hash");
@@ -87,6 +46,53 @@ TEST(ProcessGroup, SumsBroadcastsAndGathers) {
     });
     EXPECT_THAT(errors, testing::Each(""));
   }
+}
+
+// Numbers whose sum depends on the order: 1e8 + 1 - 1e8 is 0 or 1 in float32.
+torch::Tensor summand(std::int64_t rank) {
+  const at::Generator generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(rank));
+  return torch::randn({1001}, generator) * std::pow(10.0, static_cast<double>(rank % 3) * 4);
+}
+
+TEST(ProcessGroup, SumsForOneRankInTheOrderOfRanks) {
+  for (const std::int64_t ranks : {2, 3, 4}) {
+    torch::Tensor want = summand(0), backwards = summand(ranks - 1);
+    for (std::int64_t rank = 1; rank < ranks; ++rank) {
+      want = want + summand(rank);
+      backwards = backwards + summand(ranks - 1 - rank);
+    }
+    const std::vector<std::string> errors = run_ranks(ranks, {}, [&](ProcessGroup& group) {
+      for (std::int64_t root = 0; root < ranks; ++root) {
+        torch::Tensor x = summand(group.rank());
+        group.start_reduce_sum(x, root)->wait();
+        if (group.rank() == root && !x.equal(want)) throw std::runtime_error("wrong sum");
+        torch::Tensor y = summand(group.rank());
+        group.start_broadcast(y, root)->wait();
+        if (!y.equal(summand(root))) throw std::runtime_error("wrong broadcast");
+      }
+      torch::Tensor half = torch::full({3}, 1.0 + static_cast<double>(group.rank()), torch::kBFloat16);
+      group.start_reduce_sum(half, 0)->wait();
+      const auto sum = static_cast<double>(ranks * (ranks + 1) / 2);
+      if (group.is_first() && !half.eq(sum).all().item<bool>()) throw std::runtime_error("wrong sum of halves");
+    });
+    EXPECT_THAT(errors, testing::Each(""));
+    EXPECT_EQ(want.equal(backwards), ranks == 2) << "the mutant";
+  }
+}
+
+TEST(ProcessGroup, GathersBytesOfAnyLengths) {
+  const std::vector<std::int64_t> counts = {2, 0, 5};
+  const std::vector<std::string> errors = run_ranks(3, {}, [&](ProcessGroup& group) {
+    const std::int64_t own = counts[static_cast<std::size_t>(group.rank())];
+    const std::vector<torch::Tensor> bytes =
+        group.gather_bytes(torch::full({own}, group.rank() + 1, torch::kUInt8), counts);
+    ASSERT_EQ(bytes.size(), group.is_first() ? 3u : 0u);
+    for (std::size_t rank = 0; rank < bytes.size(); ++rank) {
+      EXPECT_TRUE(bytes[rank].equal(torch::full({counts[rank]}, static_cast<int>(rank) + 1, torch::kUInt8)));
+    }
+    EXPECT_EQ(group.gather_bytes(torch::empty({0}, torch::kUInt8), {0, 0, 0}).size(), group.is_first() ? 3u : 0u);
+  });
+  EXPECT_THAT(errors, testing::Each(""));
 }
 
 TEST(ProcessGroup, BucketsOfTwoRanksHoldTheGradientOfTheWholeBatch) {

@@ -130,7 +130,7 @@ void StageLoop::report() {
 
 void StageLoop::evaluate() {
   if (!evaluate_) return;
-  const AveragedWeights averaged(*optimizer_, *average_);
+  const AveragedWeights averaged(optimizer_->parameters(), *average_);
   const torch::NoGradGuard no_grad;
   evaluate_(step_);
   last_report_ = std::chrono::steady_clock::now();

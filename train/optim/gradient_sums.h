@@ -1,0 +1,16 @@
+// The parts that the norm of the whole gradient is made of, where ranks hold gradients of different parameters.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace sdtune::train {
+
+struct GradientSums {
+  torch::Tensor parts;                // [parts]: sums of squares, or norms, in a fixed order; the same on every rank
+  std::vector<std::size_t> of_parts;  // the parameter of each, among all
+};
+
+}  // namespace sdtune::train
