@@ -55,7 +55,7 @@ TRAIN["train/resume"] = [*WHOLE_MODEL, "train/config", "train/data", "train/opti
 TRAIN["train/preflight"] = [*TRAIN["train/identity"], "train/identity", "train/parameters", "train/rental", "train/resume",
                             "train/track"]
 TRAIN["train/prepare"] = [*TRAIN["train/preflight"], "train/preflight"]
-TRAIN["train/profile", "train/shard"] = [*LOW, "train/observe"]
+TRAIN["train/profile"] = [*LOW, "train/observe"]
 TRAIN["train/run"] = [*TRAIN["train/prepare"], "train/prepare", "train/profile", "train/shard"]
 TRAIN["train/plan"] = [*TRAIN["train/run"], "train/run"]
 TRAIN["train/prove"] = [*TRAIN["train/plan"], "train/plan"]

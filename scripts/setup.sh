@@ -82,6 +82,16 @@ make_tracker_venv() {
   sha256sum <"$list" >"$stamp"
 }
 
+# Packages that only the tests' oracles see (tests/python/oracles.py).
+make_oracle_folder() {
+  local list=requirements/oracles.txt stamp=.venv/sdtune-oracles.txt
+  [ "$(cat "$stamp" 2>/dev/null)" != "$(sha256sum <"$list")" ] || return 0
+  say "installing Python packages of $list into .venv/oracles"
+  rm -rf .venv/oracles
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --target .venv/oracles -r "$list"
+  sha256sum <"$list" >"$stamp"
+}
+
 make_venv() {
   [ -x .venv/bin/python ] || { say "making .venv"; python3 -m venv .venv; }
   local file files=(requirements/torch.txt requirements/build.txt)
@@ -92,6 +102,7 @@ make_venv() {
   [ "$tests" = OFF ] || files+=(requirements/test.txt requirements/test-schemas.txt)
   if [ "$SDTUNE_CUDA" = ON ] && ! has_nvcc; then files+=(requirements/cuda.txt); fi
   for file in "${files[@]}"; do install_python "$file"; done
+  [ "$tests" = OFF ] || make_oracle_folder
 }
 
 build() {

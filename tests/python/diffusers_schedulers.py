@@ -1,30 +1,18 @@
-"""diffusers' scheduler classes, also the two that are not exported where scipy and torchsde are not installed.
-
-Neither package takes part in what is compared: LMSDiscreteScheduler integrates cubic polynomials with scipy, which a
-Gauss-Legendre rule does exactly, and DPMSolverSDEScheduler takes its noise from torchsde, for which the tests inject
-the same random draws as on our side (see BrownianPath)."""
+"""diffusers' scheduler classes, also the two that are not exported where scipy and torchsde are not installed: those packages are the
+oracles' (oracles.py). DPMSolverSDEScheduler takes its noise from torchsde, for which the tests inject the same random draws as on our
+side (see BrownianPath)."""
 
 from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
-import sys
-from collections.abc import Callable
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import diffusers
 import numpy as np
+import oracles
 import torch
 from diffusers.utils.torch_utils import randn_tensor
-
-
-def integral_of_polynomial(function: Callable[[float], Any], start: Any, end: Any, **_: Any) -> tuple[float, float]:
-    """scipy.integrate.quad for polynomials of a degree below 10."""
-    points, weights = np.polynomial.legendre.leggauss(5)
-    middle, half = (float(start) + float(end)) / 2, (float(end) - float(start)) / 2
-    return sum(half * weight * float(function(middle + half * point)) for point, weight in zip(points, weights)), 0.0
 
 
 class BrownianPath:
@@ -56,14 +44,8 @@ class IndependentNoise(BrownianPath):
 
 def sde_scheduler_class() -> Any:
     """DPMSolverSDEScheduler with a step() that takes a generator, as the other classes' does."""
-    with_stand_in = "torchsde" not in sys.modules and importlib.util.find_spec("torchsde") is None
-    if with_stand_in:
-        sys.modules["torchsde"] = ModuleType("torchsde")
-    try:
-        base = importlib.import_module("diffusers.schedulers.scheduling_dpmsolver_sde").DPMSolverSDEScheduler
-    finally:
-        if with_stand_in:
-            del sys.modules["torchsde"]
+    oracles.load("torchsde")
+    base = importlib.import_module("diffusers.schedulers.scheduling_dpmsolver_sde").DPMSolverSDEScheduler
 
     class DPMSolverSDEScheduler(base):
         path_class = BrownianPath
@@ -86,5 +68,5 @@ def scheduler_class(name: str) -> Any:
         return getattr(diffusers, name)
     module = importlib.import_module("diffusers.schedulers.scheduling_lms_discrete")
     if not hasattr(module, "integrate"):
-        module.integrate = SimpleNamespace(quad=integral_of_polynomial)
+        module.integrate = oracles.load("scipy.integrate")
     return module.LMSDiscreteScheduler

@@ -183,7 +183,10 @@ torch::Tensor train_step(Run& run, std::uint64_t step) {
   run.gradient_sums = gradient.sums;
   run.group->check_before_update();
   run.optimizer->step(rates_of(run, step, updates), gradient.factor);
-  run.shards->share_weights();
+  {
+    RECORD_USER_SCOPE("share weights");
+    run.shards->share_weights();
+  }
   run.scaler->update(gradient.norm);
   const std::vector<torch::Tensor> numbers = {losses[0], losses[1], gradient.norm, scale, updates};
   std::vector<torch::Tensor> wide;
