@@ -14,6 +14,8 @@ class Part:
     waits: dict[str, int] = field(default_factory=dict)  # what the host waited for -> times
     copies_to_host: int = 0
     copies_to_device: int = 0
+    live_bytes: int = 0  # of the GPU's memory, when the part ended
+    peak_bytes: int = 0  # the most at any time of it
 
     @property
     def count(self) -> int:

@@ -46,18 +46,24 @@ def write_sparse(file: Path, state: dict[str, torch.Tensor]) -> None:
         out.truncate(8 + len(text) + end)
 
 
-def write_sd15(folder: Path) -> Path:
-    """Makes `folder`, which must not be there, and returns it."""
-    for name, module in empty_modules().items():
+def write_modules(folder: Path, modules: dict[str, torch.nn.Module]) -> None:
+    """A folder each, below `folder`, which must not be there; and the bundled scheduler."""
+    for name, module in modules.items():
         part = folder / name
         part.mkdir(parents=True)
-        if name == "text_encoder":
+        is_text = name.startswith("text_encoder")
+        if is_text:
             module.config.save_pretrained(part)
         else:
             module.save_config(part)
-        file = "model.safetensors" if name == "text_encoder" else "diffusion_pytorch_model.safetensors"
+        file = "model.safetensors" if is_text else "diffusion_pytorch_model.safetensors"
         write_sparse(part / file, {key: value for key, value in module.state_dict().items() if "position_ids" not in key})
-    for part in ("tokenizer", "scheduler"):
-        shutil.copytree(BUNDLED / part, folder / part)
+    shutil.copytree(BUNDLED / "scheduler", folder / "scheduler")
+
+
+def write_sd15(folder: Path) -> Path:
+    """Makes `folder`, which must not be there, and returns it."""
+    write_modules(folder, empty_modules())
+    shutil.copytree(BUNDLED / "tokenizer", folder / "tokenizer")
     shutil.copy(BUNDLED / "model_index.json", folder)
     return folder

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import operator_trace  # noqa: E402
+import recorded_memory  # noqa: E402
 from operators.eager import run_eager  # noqa: E402
 from operators.product import LIBRARY, Product, is_built  # noqa: E402
 from operators.record import Part  # noqa: E402
@@ -78,6 +80,44 @@ def test_a_planted_mistake_is_found(product: Product, mistake: str, waits: dict[
         assert any(what.startswith("convolution_backward") for what in moved)
     else:
         assert moved == set()
+
+
+@pytest.mark.parametrize(("shard", "sends"), [("none", {"nccl::all_reduce"}), ("optimizer", {"nccl::reduce", "nccl::broadcast"}),
+                                              ("gradients", {"nccl::reduce", "nccl::broadcast"})])
+def test_ranks_that_share_are_counted(product: Product, shard: str, sends: set[str]) -> None:
+    """Which collectives a step asks of NCCL, and those of a checkpoint after step 1, which gathers the states of all."""
+    record = product.train(BUNDLED, **SMALL, ranks=2, shard=shard, checkpointing_steps=1)
+    step = {name for name in record["step 1"].operators if name.startswith("nccl::")}
+    gathers = {"nccl::all_to_all"} if shard != "none" else set()
+    assert sends | gathers <= step
+    assert ("nccl::reduce" in step) == (shard != "none")
+
+
+PRESET = "full_sd15_16gb.yaml"
+
+
+@pytest.fixture(scope="module")
+def planned() -> int:
+    """Bytes of the preset's highest phase, as configs/preset_memory.yaml has them, without what the plan assumes for the driver."""
+    gib = float(re.search(rf"^{PRESET}: ([0-9.]+)$", (ROOT / "configs" / "preset_memory.yaml").read_text(), re.MULTILINE)[1])
+    return int(gib * recorded_memory.GIB) - (900 << 20)
+
+
+@pytest.mark.parametrize("plant", ["", "memory"])
+def test_a_preset_allocates_what_the_plan_says(product: Product, planned: int, plant: str) -> None:
+    """The whole run of the preset for 16 GB, at full size; the mutant keeps one copy of the UNet too many from step 2 on."""
+    base = product.folder / "sd15"
+    recorded = recorded_memory.run_preset(product, PRESET, base if base.exists() else write_sd15(base), **({"plant": plant} if plant else {}))
+    missed = [recorded_memory.Row(PRESET, phase, planned, recorded[phase]).is_missed for phase in ("training", "the whole run")]
+    assert missed == [bool(plant)] * 2, recorded
+
+
+def test_memory_is_counted_as_tensors_come_and_go(counted: dict) -> None:
+    """In blocks of 512 bytes; what is released is not live any more."""
+    begin, kept, after = (Part(**counted["record"][name]) for name in ("memory: nothing", "memory: two, one kept", "memory: gone"))
+    assert kept.live_bytes - begin.live_bytes == 1024
+    assert kept.peak_bytes - begin.live_bytes == 1024 + 4096
+    assert after.live_bytes == begin.live_bytes
 
 
 def test_a_missed_bar_is_said(traced: tuple) -> None:
@@ -162,6 +202,12 @@ part("layout", lambda: y.contiguous(memory_format=torch.channels_last))
 part("copy", lambda: y.clone())
 part("view", lambda: y.view(2, 144)[:, 1:].unsqueeze(0))
 part("cast", lambda: y.to(torch.bfloat16))
+recorder.begin("memory: nothing")
+recorder.begin("memory: two, one kept")
+kept, gone = torch.empty(600, dtype=torch.uint8, device="cuda"), torch.empty(4096, dtype=torch.uint8, device="cuda")
+del gone
+recorder.begin("memory: gone")
+del kept
 print(json.dumps({"torch": torch_names, "cpu": on_cpu, "gpu": on_gpu, "record": json.loads(recorder.json())}))
 """
 

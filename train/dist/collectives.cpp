@@ -102,6 +102,7 @@ Collectives::Work Collectives::start(const char* doing, const std::function<Work
         },
         [&] { watch(since); });
   });
+  peers_.note_progress();  // so a rank whose call never returns is behind those whose call did
   return *work;
 }
 

@@ -83,7 +83,8 @@ Heartbeat::~Heartbeat() {
   }
   board_->stop = true;
   board_->changed.notify_all();
-  const bool finished = board_->changed.wait_for(lock, kLinger, [&] { return board_->finished; });
+  const bool answers = Clock::now() - board_->answered <= kSilence;
+  const bool finished = board_->changed.wait_for(lock, answers ? kLinger : kBeat, [&] { return board_->finished; });
   lock.unlock();
   if (finished) {
     thread_.join();

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 
 #include "tests/gpu/recorded/record.h"
 
@@ -21,7 +22,8 @@ constexpr std::size_t kAddresses = std::size_t{1} << 44;
 constexpr std::size_t kPage = 512;
 
 // Addresses that may not be touched: who reads a tensor of the GPU on the host ends with a signal. Never given out
-// twice, as a run ends before they are used up.
+// twice, as a run ends before they are used up. What is given out and comes back is counted in the blocks in which
+// LibTorch's allocator gives it out; what that keeps in reserve, and gaps between blocks, are not there.
 class DeviceMemory final : public c10::DeviceAllocator {
  public:
   DeviceMemory() {
@@ -33,26 +35,50 @@ class DeviceMemory final : public c10::DeviceAllocator {
     if (bytes == 0) return {nullptr, c10::Device(c10::kCUDA, 0)};
     const std::lock_guard lock(mutex_);
     char* at = next_;
-    next_ += (bytes + kPage - 1) / kPage * kPage;
+    const std::size_t length = (bytes + kPage - 1) / kPage * kPage;
+    next_ += length;
     TORCH_CHECK(next_ < begin_ + kAddresses, "recorded GPU: its addresses are used up");
-    return {at, at, [](void*) {}, c10::Device(c10::kCUDA, 0)};
+    lengths_[at] = length;
+    Record::instance().add_memory(static_cast<std::int64_t>(length));
+    return {at, at, release, c10::Device(c10::kCUDA, 0)};
   }
-  c10::DeleterFnPtr raw_deleter() const override {
-    return [](void*) {};
-  }
+  c10::DeleterFnPtr raw_deleter() const override { return release; }
   void copy_data(void*, const void*, std::size_t) const override {}
   bool initialized() override { return true; }
   void emptyCache(c10::MempoolId_t) override {}
   void recordStream(const c10::DataPtr&, c10::Stream) override {}
-  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override { return {}; }
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
+    c10::CachingDeviceAllocator::DeviceStats stats;
+    auto& all = stats.allocated_bytes[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+    all.current = Record::instance().live_bytes();
+    all.peak = Record::instance().peak_bytes();
+    return stats;
+  }
   void resetAccumulatedStats(c10::DeviceIndex) override {}
   void resetPeakStats(c10::DeviceIndex) override {}
 
  private:
+  static void release(void* memory);
+
   std::mutex mutex_;
+  std::unordered_map<const void*, std::size_t> lengths_;
   char* begin_;
   char* next_;
 };
+
+DeviceMemory& memory() {
+  static DeviceMemory& allocator = *new DeviceMemory;  // tensors may outlive static objects
+  return allocator;
+}
+
+void DeviceMemory::release(void* at) {
+  DeviceMemory& all = memory();
+  const std::lock_guard lock(all.mutex_);
+  const auto found = all.lengths_.find(at);
+  if (found == all.lengths_.end()) return;
+  Record::instance().add_memory(-static_cast<std::int64_t>(found->second));
+  all.lengths_.erase(found);
+}
 
 std::mutex pinned_mutex;
 std::map<const char*, std::size_t> pinned;  // begin and length
@@ -84,6 +110,12 @@ struct Event {
   bool is_over() const { return Record::instance().position() >= position + kQueuedLaunches; }
 };
 
+// One, or as many as SDTUNE_RECORDED_GPUS says; what is asked of any of them is counted together.
+at::DeviceIndex recorded_gpus() {
+  const char* given = std::getenv("SDTUNE_RECORDED_GPUS");
+  return static_cast<at::DeviceIndex>(given == nullptr ? 1 : std::atoi(given));
+}
+
 class Guard final : public c10::impl::DeviceGuardImplInterface {
  public:
   c10::DeviceType type() const override { return c10::kCUDA; }
@@ -95,7 +127,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   c10::Stream getDefaultStream(c10::Device) const override { return getStream(getDevice()); }
   c10::Stream exchangeStream(c10::Stream) const override { return getStream(getDevice()); }
   void* getStreamNativeHandle(const c10::Stream) const override { return nullptr; }
-  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+  c10::DeviceIndex deviceCount() const noexcept override { return recorded_gpus(); }
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }
   void record(void** event, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag) const override {
     if (*event == nullptr) *event = new Event;
@@ -131,8 +163,8 @@ struct Hooks final : at::CUDAHooksInterface {
   long versionRuntimeCuDNN() const override { return 91900; }
   double batchnormMinEpsilonCuDNN() const override { return 1e-5; }
   bool hasPrimaryContext(at::DeviceIndex) const override { return true; }
-  at::DeviceIndex deviceCount() const override { return 1; }
-  int getNumGPUs() const override { return 1; }
+  at::DeviceIndex deviceCount() const override { return recorded_gpus(); }
+  int getNumGPUs() const override { return recorded_gpus(); }
   at::DeviceIndex current_device() const override { return 0; }
   at::DeviceIndex getCurrentDevice() const override { return 0; }
   void setCurrentDevice(at::DeviceIndex) const override {}
@@ -147,11 +179,6 @@ struct Hooks final : at::CUDAHooksInterface {
   at::Device getDeviceFromPtr(void*) const override { return {at::kCUDA, 0}; }
   void deviceSynchronize(at::DeviceIndex) const override { Record::instance().add_wait("device"); }
 };
-
-DeviceMemory& memory() {
-  static DeviceMemory& allocator = *new DeviceMemory;  // tensors may outlive static objects
-  return allocator;
-}
 
 }  // namespace
 

@@ -55,6 +55,13 @@ class RecordedBackend final : public c10d::Backend {
     for (const at::Tensor& output : outputs.front()) keep_contents(output.const_data_ptr(), mine.data(), mine.size());
     return counted("nccl::all_gather", bytes_of(inputs) + bytes_of(outputs.front()));
   }
+  c10::intrusive_ptr<c10d::Work> reduce(std::vector<at::Tensor>& tensors, const c10d::ReduceOptions&) override {
+    return counted("nccl::reduce", 2 * bytes_of(tensors));
+  }
+  c10::intrusive_ptr<c10d::Work> alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<std::int64_t>&,
+                                               std::vector<std::int64_t>&, const c10d::AllToAllOptions&) override {
+    return counted("nccl::all_to_all", bytes_of({input, output}));
+  }
   void abort() override {}
 
  private:

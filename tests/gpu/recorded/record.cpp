@@ -1,5 +1,6 @@
 #include "tests/gpu/recorded/record.h"
 
+#include <algorithm>
 #include <cstring>
 #include <sstream>
 
@@ -39,20 +40,23 @@ void write(Text& json, const Part& part) {
   write(json, part.layout_copies);
   json << ", \"waits\": ";
   write(json, part.waits);
-  json << ", \"copies_to_host\": " << part.copies_to_host << ", \"copies_to_device\": " << part.copies_to_device << '}';
+  json << ", \"copies_to_host\": " << part.copies_to_host << ", \"copies_to_device\": " << part.copies_to_device;
+  json << ", \"live_bytes\": " << part.live_bytes << ", \"peak_bytes\": " << part.peak_bytes << '}';
 }
 
 }  // namespace
 
 Record& Record::instance() {
-  static Record record;
+  static Record& record = *new Record;  // memory may come back when static objects are gone
   return record;
 }
 
 void Record::begin(const std::string& name) {
   const std::lock_guard lock(mutex_);
   current_ = name;
-  parts_[name];
+  Part& part = parts_[name];
+  part.live_bytes = live_bytes_;
+  part.peak_bytes = std::max(part.peak_bytes, live_bytes_);
 }
 
 void Record::add_operator(const std::string& name, std::int64_t bytes) {
@@ -79,6 +83,25 @@ void Record::add_copy(bool to_host) {
   const std::lock_guard lock(mutex_);
   Part& part = parts_[current_];
   ++(to_host ? part.copies_to_host : part.copies_to_device);
+}
+
+void Record::add_memory(std::int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  live_bytes_ += bytes;
+  peak_bytes_ = std::max(peak_bytes_, live_bytes_);
+  Part& part = parts_[current_];
+  part.live_bytes = live_bytes_;
+  part.peak_bytes = std::max(part.peak_bytes, live_bytes_);
+}
+
+std::int64_t Record::live_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return live_bytes_;
+}
+
+std::int64_t Record::peak_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return peak_bytes_;
 }
 
 std::int64_t Record::position() const {

@@ -21,6 +21,8 @@ struct Part {
   std::map<std::string, std::int64_t> waits;   // what the host waited for
   std::int64_t copies_to_host = 0;             // without a wait, or counted as a wait as well
   std::int64_t copies_to_device = 0;
+  std::int64_t live_bytes = 0;  // of the GPU's memory, when the part ended or now
+  std::int64_t peak_bytes = 0;  // the most at any time of it
 };
 
 class Record {
@@ -34,6 +36,10 @@ class Record {
   void add_layout_copy(const std::string& what, std::int64_t bytes);
   void add_wait(const std::string& what);
   void add_copy(bool to_host);
+  // Memory that was given out, or came back (negative).
+  void add_memory(std::int64_t bytes);
+  std::int64_t live_bytes() const;
+  std::int64_t peak_bytes() const;  // since the process began
   // Operators since the process began: the clock of the events.
   std::int64_t position() const;
   // {PART: {"operators": {NAME: [calls, bytes], ...}, "layout_copies": ..., "waits": {WHAT: count}, ...}, ...}
@@ -45,6 +51,8 @@ class Record {
   std::map<std::string, Part> parts_;
   std::string current_ = "before";
   std::int64_t position_ = 0;
+  std::int64_t live_bytes_ = 0;
+  std::int64_t peak_bytes_ = 0;
 };
 
 }  // namespace sdtune::record

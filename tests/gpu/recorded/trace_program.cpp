@@ -4,11 +4,12 @@
 //   operator_trace train  OPTION=VALUE ...           options of `sdtune train`
 //   operator_trace sample MODEL DTYPE OPTION=VALUE ...
 //
-// Parts of `train`: "step 0", "step 1", ..., each until the next one's first micro-batch, and of a validation that
-// follows a step "denoising", its calls of the UNet but the first and the last, and "after denoising". Of `sample`:
-// "before denoising", "denoising", "after denoising". until=N ends a training before step N. plant=wait, plant=upload
-// or plant=layout puts a mistake into step 2 and later. RANK, WORLD_SIZE and the like make it one of several ranks,
-// which meet and compare as always, and whose collectives are counted (ranks.cpp).
+// Parts of `train`: "preparation", "generating class images" and "encoding images", each from where the run first
+// tells of it, "step 0", "step 1", ..., each until the next one's first micro-batch, and of a validation that follows a
+// step "denoising", its calls of the UNet but the first and the last, and "after denoising". Of `sample`: "before
+// denoising", "denoising", "after denoising". until=N ends a training before step N. plant=wait, plant=upload,
+// plant=layout or plant=memory puts a mistake into step 2 and later. RANK, WORLD_SIZE and the like make it one of
+// several ranks, which meet and compare as always, and whose collectives are counted (ranks.cpp).
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -26,6 +27,7 @@
 #include "train/config/load_config.h"
 #include "train/dist/process_group.h"
 #include "train/dist/rank_env.h"
+#include "train/observe/observer.h"
 #include "train/preflight/preflight.h"
 #include "train/run/build_run.h"
 #include "train/run/trainer.h"
@@ -70,12 +72,25 @@ struct TraceOptions {
 void plant(const std::string& mistake, train::Run& run) {
   if (mistake == "wait") run.optimizer->updates().item<std::int64_t>();
   if (mistake == "upload") torch::ones({4}).to(run.device);
+  if (mistake == "memory") {  // a copy of the UNet that is never released
+    static auto& kept = *new std::vector<torch::Tensor>;
+    if (!kept.empty()) return;
+    for (const torch::Tensor& weight : run.bundle.unet->parameters()) kept.push_back(weight.detach().clone());
+  }
   if (mistake != "layout") return;
   for (auto& item : run.bundle.unet->named_parameters()) {
     if (item.key() != "mid_block.resnets.0.conv1.weight") continue;
     item.value().set_data(item.value().detach().clone(torch::MemoryFormat::Contiguous));
   }
 }
+
+// Names the parts of the preparation; what comes after one of them is preparation again.
+class PhaseParts final : public train::Observer {
+ public:
+  void on_phase(const std::string& name, std::int64_t done, std::int64_t total) override {
+    begin_part(total > 0 && done < total ? name : "preparation");
+  }
+};
 
 // Names the parts while the loop runs.
 void name_parts(train::Run& run, const TraceOptions& options) {
@@ -122,8 +137,9 @@ void trace_training(const std::vector<std::string>& words) {
   begin_part("preparation");
   std::filesystem::create_directories(config.run.output);
   const StopFlag stop;
+  PhaseParts phases;
   const auto run = train::build_run(config, train::connect_ranks(train::read_rank_env(), device, config.dist, "trace"),
-                                    device, preflight, {}, stop);
+                                    device, preflight, {&phases}, stop);
   name_parts(*run, options);
   try {
     train::Trainer(*run, {}, readers, stop).train();

@@ -77,6 +77,18 @@ class FakeBackend final : public c10d::Backend {
     for (torch::Tensor& output : outputs[0]) output.copy_(inputs[0]);
     return call("allgather");
   }
+  c10::intrusive_ptr<c10d::Work> gather(std::vector<std::vector<torch::Tensor>>& outputs,
+                                        std::vector<torch::Tensor>& inputs, const c10d::GatherOptions&) override {
+    for (torch::Tensor& output : outputs.at(0)) output.copy_(inputs[0]);
+    return call("gather");
+  }
+  c10::intrusive_ptr<c10d::Work> reduce(std::vector<torch::Tensor>&, const c10d::ReduceOptions&) override {
+    return call("reduce");
+  }
+  c10::intrusive_ptr<c10d::Work> alltoall_base(torch::Tensor&, torch::Tensor&, std::vector<int64_t>&,
+                                               std::vector<int64_t>&, const c10d::AllToAllOptions&) override {
+    return call("alltoall_base");
+  }
   void abort() override { script_.gate->open(); }
 
  private:
@@ -94,17 +106,21 @@ class FakeBackend final : public c10d::Backend {
 // The other one is rank 1 on host "far".
 struct FakePeers final : PeerWatch {
   explicit FakePeers(bool comes = true, std::string gone = "") : comes(comes), who(std::move(gone)) {}
-  void note_progress() override {}
+  void note_progress() override {
+    if (progress) ++*progress;
+  }
   bool wait_for_all(std::chrono::milliseconds) override { return comes; }
   std::string gone(std::chrono::milliseconds) override { return who; }
   std::string find_lost() override { return "rank 1 (far)"; }
   bool comes;
   std::string who;
+  std::shared_ptr<std::int64_t> progress;
 };
 
 struct Conditions {
   std::chrono::milliseconds timeout{300};
   bool runs_ahead = false;
+  torch::Device device = torch::kCPU;
   std::unique_ptr<PeerWatch> peers = std::make_unique<FakePeers>();
 };
 
@@ -112,7 +128,7 @@ struct Conditions {
 std::string outcome(const Script& script, Conditions conditions, const std::function<void(ProcessGroup&)>& use) {
   std::future<std::string> end = std::async(std::launch::async, [&]() -> std::string {
     try {
-      const CollectiveRules rules{conditions.timeout, torch::kCPU, conditions.runs_ahead};
+      const CollectiveRules rules{conditions.timeout, conditions.device, conditions.runs_ahead};
       C10dGroup group(
           {0, 2}, std::move(conditions.peers), [&] { return c10::make_intrusive<FakeBackend>(script); }, rules);
       group.begin_step(7);
@@ -141,16 +157,37 @@ void use_gather(ProcessGroup& group) {
 void use_barrier(ProcessGroup& group) {
   group.barrier();
 }
+// ZeRO: gradients go to their owner, weights come from it, and states go to the first rank for a checkpoint.
+void use_reduce(ProcessGroup& group) {
+  group.start_reduce_sum(torch::ones({3}), 0)->wait();
+  group.settle();
+}
+void use_reduce_on_device(ProcessGroup& group) {
+  group.start_reduce_sum(torch::ones({3}, torch::kMeta), 1)->wait();
+  group.settle();
+}
+void use_weights(ProcessGroup& group) {
+  group.start_broadcast(torch::ones({3}), 1)->wait();
+  group.settle();
+}
+void use_gather_bytes(ProcessGroup& group) {
+  group.gather_bytes(torch::ones({3}, torch::kUInt8), {3, 2});
+}
 
 struct Collective {
   const char* call;
   const char* doing;
   void (*use)(ProcessGroup&);
+  torch::DeviceType device = torch::kCPU;  // the meta device stands for a GPU, on which the backend adds up
 };
 const Collective kCollectives[] = {{"allreduce", "summing over the ranks", use_sum},
                                    {"broadcast", "broadcasting to the ranks", use_broadcast},
                                    {"allgather", "gathering from the ranks", use_gather},
-                                   {"allreduce", "waiting for all ranks", use_barrier}};
+                                   {"allreduce", "waiting for all ranks", use_barrier},
+                                   {"gather", "summing over the ranks", use_reduce},
+                                   {"reduce", "summing over the ranks", use_reduce_on_device, torch::kMeta},
+                                   {"broadcast", "broadcasting to the ranks", use_weights},
+                                   {"alltoall_base", "gathering from the ranks", use_gather_bytes}};
 
 class EachCollective : public testing::TestWithParam<std::tuple<Collective, Fault, bool>> {};
 
@@ -158,6 +195,7 @@ TEST_P(EachCollective, EndsWithTheRankTheHostAndTheStep) {
   const auto& [collective, fault, runs_ahead] = GetParam();
   Conditions conditions;
   conditions.runs_ahead = runs_ahead;
+  conditions.device = collective.device;
   const std::string line = outcome({collective.call, fault}, std::move(conditions), collective.use);
   EXPECT_THAT(line, testing::StartsWith(std::string("rank 1 (far): was lost at step 7 while ") + collective.doing));
   const bool fails = fault == Fault::kFailAtStart || fault == Fault::kFailAtWait;
@@ -170,6 +208,7 @@ TEST_P(EachCollective, EndsWithoutAFault) {
   const auto& [collective, fault, runs_ahead] = GetParam();
   Conditions conditions;
   conditions.runs_ahead = runs_ahead;
+  conditions.device = collective.device;
   const Script script;
   EXPECT_EQ(outcome(script, std::move(conditions), collective.use), "");
   EXPECT_THAT(*script.calls, testing::Contains(collective.call));
@@ -194,6 +233,22 @@ TEST(Collectives, APeerKnownToBeGoneEndsTheWaitBeforeTheTimeout) {
   conditions.peers = std::make_unique<FakePeers>(true, "rank 1 (far)");
   EXPECT_THAT(outcome({"allreduce", Fault::kHangAtWait}, std::move(conditions), use_sum),
               testing::HasSubstr("rank 1 (far) has ended, or shows no life"));
+}
+
+// By which the others know who is behind: a rank that is blocked inside the call has shown less than one that waits
+// for its end.
+TEST(Collectives, ACallThatReturnsShowsMoreProgressThanOneThatHangs) {
+  const auto shown = [](Fault fault) {
+    auto peers = std::make_unique<FakePeers>();
+    const auto progress = peers->progress = std::make_shared<std::int64_t>(0);
+    Conditions conditions;
+    conditions.peers = std::move(peers);
+    outcome({"allreduce", fault}, std::move(conditions), use_sum);
+    return *progress;
+  };
+  EXPECT_EQ(shown(Fault::kHangAtWait), shown(Fault::kNone));
+  EXPECT_EQ(shown(Fault::kHangAtStart), shown(Fault::kNone) - 1);
+  EXPECT_EQ(shown(Fault::kFailAtStart), shown(Fault::kNone) - 1);
 }
 
 // A GPU: the sum is on its way while the host goes on.
