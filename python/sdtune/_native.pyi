@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .types import (
-    Concept, CropStyle, Detail, Dtype, HuberSchedule, ImageInterpolationMode, LoraNaming, LossType, LrScheduler, Method,
-    MixedPrecision, OnBadImage, Optimizer, PortraitSet, PredictionType, Preemption, PromptSyntax, ReportTo, Sampler,
+    Concept, CommHook, CropStyle, Detail, Dtype, HuberSchedule, ImageInterpolationMode, LoraNaming, LossType,
+    LrScheduler, Method, MixedPrecision, OnBadImage, Optimizer, PortraitSet, PredictionType, Preemption, PromptSyntax,
+    ReportTo, Sampler, Shard,
 )
 
 Floats = NDArray[np.float32]
@@ -830,6 +831,7 @@ class TrainConfig:
         tracker_timeout: float = ...,
         price_per_hour: float | None = ...,
         report_images: int = ...,
+        profile: int = ...,
         identity_steps: int | None = ...,
         num_identity_images: int = ...,
         identity_inference_steps: int = ...,
@@ -839,6 +841,8 @@ class TrainConfig:
         early_stop_patience: int | None = ...,
         peer_timeout: float = ...,
         start_timeout: float = ...,
+        shard: Shard = ...,
+        comm_hook: CommHook = ...,
         max_hours: float | None = ...,
         max_cost: float | None = ...,
         on_finish: str = ...,
@@ -990,6 +994,7 @@ class TrainConfig:
     tracker_timeout: float
     price_per_hour: float | None
     report_images: int
+    profile: int
     identity_steps: int | None
     num_identity_images: int
     identity_inference_steps: int
@@ -1005,6 +1010,8 @@ class TrainConfig:
     early_stop_patience: int | None
     peer_timeout: float
     start_timeout: float
+    shard: Shard
+    comm_hook: CommHook
     max_hours: float | None
     max_cost: float | None
     on_finish: str

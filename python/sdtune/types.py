@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Required, TypedDict
 
+CommHook = Literal["no", "bf16"]
 CropStyle = Literal["center", "face", "random"]
 Detail = Literal["64", "128"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
@@ -29,6 +30,7 @@ Sampler = Literal[
     "dpm++2m_sde_exponential", "dpm++2m_sde_trailing", "dpm++2m_sde_ays", "dpm++sde", "dpm++sde_karras",
     "dpm++sde_exponential", "dpm++sde_trailing", "unipc", "unipc_karras", "unipc_exponential", "unipc_trailing", "lcm",
 ]
+Shard = Literal["none", "optimizer", "gradients"]
 
 
 class Concept(TypedDict, total=False):
