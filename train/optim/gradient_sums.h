@@ -9,7 +9,7 @@
 namespace sdtune::train {
 
 struct GradientSums {
-  torch::Tensor parts;                // [parts]: sums of squares, or norms, in a fixed order; the same on every rank
+  torch::Tensor parts;                // [parts] float64: sums of squares in a fixed order; the same on every rank
   std::vector<std::size_t> of_parts;  // the parameter of each, among all
 };
 
