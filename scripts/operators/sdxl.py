@@ -30,6 +30,8 @@ def write_sdxl(folder: Path) -> Path:
     for part in ("tokenizer", "tokenizer_2"):
         shutil.copytree(BUNDLED / "tokenizer", folder / part)
     index = json.loads((BUNDLED / "model_index.json").read_text())
+    for name in ("requires_safety_checker", "safety_checker", "feature_extractor"):  # Stable Diffusion 1's alone
+        index.pop(name, None)
     index |= {"_class_name": "StableDiffusionXLPipeline", "text_encoder_2": ["transformers", "CLIPTextModelWithProjection"],
               "tokenizer_2": ["transformers", "CLIPTokenizer"], "force_zeros_for_empty_prompt": True}
     (folder / "model_index.json").write_text(json.dumps(index, indent=2) + "\n")
