@@ -72,7 +72,7 @@ constexpr const char* kComparedBefore[] = {
 };
 
 // Options that came later and change numbers are added here.
-constexpr const char* kComparedSince[] = {"allow_tf32", "half_precision_gradient_sums", "vae_tiling"};
+constexpr const char* kComparedSince[] = {"allow_tf32", "half_precision_gradient_sums", "vae_tiling", "comm_hook"};
 
 TEST(ResumeFingerprint, ComparesWhatItEverDidAndAllowTf32) {
   std::set<std::string> names = {"optimizer"};
@@ -118,7 +118,7 @@ TEST(ResumeFingerprint, BelievesSumsOfCheckpointsThatDoNotHoldTheirOption) {
   EXPECT_EQ(fingerprint_changes(completed_fingerprint(saved, now), now).size(), 1U);
   saved.settings.erase("allow_tf32");
   saved.settings.erase("half_precision_gradient_sums");
-  saved.settings.erase("vae_tiling");
+  for (const char* name : {"vae_tiling", "comm_hook"}) saved.settings.erase(name);
   EXPECT_TRUE(fingerprint_changes(completed_fingerprint(saved, now), now).empty());
   EXPECT_EQ(always_recorded(now), saved);  // so evaluations of those versions are found again
   now.images["1.png"] = "hash";
@@ -137,6 +137,18 @@ TEST(ResumeFingerprint, KnowsWhatVersionsWithoutAnOptionDid) {
   EXPECT_EQ(fingerprint_changes(completed_fingerprint(saved, tiled), tiled).size(), 1U);
   EXPECT_EQ(always_recorded(whole), always_recorded(saved));  // so evaluations of those versions are found again
   EXPECT_NE(always_recorded(tiled), always_recorded(saved));
+}
+
+// Nor did they send gradients in bfloat16.
+TEST(ResumeFingerprint, ComparesCommHookWithVersionsWithoutIt) {
+  TrainConfig sends_bfloat16;
+  sends_bfloat16.dist.comm_hook = "bf16";
+  ResumeFingerprint saved, now;
+  saved.settings = fingerprint_settings(TrainConfig());
+  now.settings = fingerprint_settings(sends_bfloat16);
+  saved.settings.erase("comm_hook");
+  EXPECT_EQ(fingerprint_changes(completed_fingerprint(saved, now), now).size(), 1U);
+  EXPECT_NE(always_recorded(now), always_recorded(saved));
 }
 
 TEST(ResumeFingerprint, HoldsWhatChangesNumbersOnly) {

@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <numeric>
 
 #include "tests/support/gloo_ranks.h"
 #include "train/dist/gradient_buckets.h"
@@ -281,19 +283,35 @@ TEST(Shards, OfGradientsTakeSeveralMicroBatches) {
   EXPECT_GT(difference(train(fewer, Sharing::kGradients), whole), 1e-6);
 }
 
+// The larger share of a whole that is cut between two ranks parameter by parameter, where it is cut best.
+double best_larger_share(const std::vector<std::int64_t>& sizes) {
+  const std::int64_t whole = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+  std::int64_t best = whole;
+  for (std::size_t chosen = 0; chosen < std::size_t{1} << sizes.size(); ++chosen) {
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < sizes.size(); ++i) first += (chosen >> i & 1) != 0 ? sizes[i] : 0;
+    best = std::min(best, std::max(first, whole - first));
+  }
+  return static_cast<double>(best) / static_cast<double>(whole);
+}
+
 TEST(Shards, KeepTheirShareOfStatesAndGradients) {
   const Setting setting{.steps = 2, .rounds = 2};
   const Outcome whole = train(setting, Sharing::kNone);
   const Outcome sharded = train(setting, Sharing::kGradients);
+  // Three large tensors cannot be halved: two of them are 0.627 of the whole. shard_layout_test has a model's sizes.
+  std::vector<std::int64_t> sizes;
+  for (const torch::Tensor& weight : Net(setting.dtype).weights) sizes.push_back(weight.numel());
+  const double share = best_larger_share(sizes);
+  EXPECT_LT(share, 0.63);
   std::int64_t states = 0;
   for (const std::int64_t bytes : sharded.state_bytes) {
     states += bytes;
-    // Six tensors cannot be halved well: the bound is that of the largest two. shard_layout_test has a model's sizes.
-    EXPECT_LE(static_cast<double>(bytes), 0.56 * static_cast<double>(whole.state_bytes[0]));
+    EXPECT_LE(static_cast<double>(bytes), (share + 0.005) * static_cast<double>(whole.state_bytes[0]));
   }
   EXPECT_EQ(states, whole.state_bytes[0]);
   for (const std::int64_t bytes : sharded.gradient_bytes) {
-    EXPECT_LE(static_cast<double>(bytes), 0.56 * static_cast<double>(whole.gradient_bytes[0]));
+    EXPECT_LE(static_cast<double>(bytes), (share + 0.005) * static_cast<double>(whole.gradient_bytes[0]));
   }
   EXPECT_EQ(train(setting, Sharing::kOptimizer).gradient_bytes[1], whole.gradient_bytes[1]);
 }
