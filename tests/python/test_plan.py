@@ -50,7 +50,8 @@ def test_ranks_share_a_model_evenly(model: str, optimizer: str, ranks: tuple[int
     words = ["--family", model, "--photos", 10, "--resolution", 128, "--train-text-encoder", "false", "--method", "full",
              "--mixed-precision", "no", "--optimizer", optimizer]
     parts = ("gradients", f"states of {optimizer}")
-    whole = phase(plan(*words), "gpu", "training")
+    alone = plan(*words)
+    whole = phase(alone, "gpu", "training")
     for count in ranks:
         own = phase(plan(*words, "--ranks", count, "--shard", "gradients"), "gpu", "training")
         for part in parts:
@@ -59,7 +60,7 @@ def test_ranks_share_a_model_evenly(model: str, optimizer: str, ranks: tuple[int
     first = plan(*words, "--ranks", ranks[0])
     kept = phase(first, "gpu", "training")
     assert kept["gradients"] == whole["gradients"] and kept[parts[1]] < whole[parts[1]]
-    assert first["run"]["batch"] == first["run"]["ranks"] == ranks[0]
+    assert first["run"]["ranks"] == ranks[0] and first["run"]["batch"] == ranks[0] * alone["run"]["batch"]
     assert phase(plan(*words, "--ranks", ranks[0], "--shard", "none"), "gpu", "training") == whole  # the mutant
 
 
