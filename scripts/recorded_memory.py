@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the product's own runs allocate on a GPU of which only the calls exist, beside what `sdtune plan` calculates. No GPU is needed.
 
-    .venv/bin/python scripts/recorded_memory.py [PRESET ...]      writes docs/measurements/recorded_memory.json and .md
+    .venv/bin/python scripts/recorded_memory.py [PRESET ...]      writes its JSON and Markdown beside the other measurements
 
 Needs a build with SDTUNE_CUDA=ON (build/gpu/operator_trace). Each preset runs at full size, with --device cuda:0: class images,
 encoding, and steps of training, whose every allocation is counted (tests/gpu/recorded). Exit 1 where a phase takes more than the plan
