@@ -5,9 +5,10 @@
     scripts/check_english.py --sources                        without the program's help
     scripts/check_english.py --count                          offences a file only
 
-Searched: `sdtune COMMAND --help`, README.md and the other pages of the root, docs/*.md, the model cards, notebooks, string literals of C++
-sources (help, errors, reports), comments of C++ sources, docstrings and comments of Python, tests and scripts included. One word for one thing: image for pixels, photo for what the
-user gives, generate for making images, draw for random numbers only.
+Searched: `sdtune COMMAND --help`, README.md and the other pages of the root, docs/ with docs/measurements, the model cards, YAML files,
+shell scripts, notebooks, string literals of C++ sources (help, errors, reports), comments of C++ sources, docstrings and comments of
+Python, tests and scripts included. One word for one thing: image for pixels, photo for what the user gives, generate for making images,
+draw for random numbers only.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from english_words import EXCEPTIONS, REFUSED  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("*.md", "docs/*.md", "models/*/README.md", "examples/**/README.md")
+PAGES = ("*.md", "docs/*.md", "docs/measurements/*.md", "models/*/README.md", "examples/**/README.md")
+PLAIN = ("configs/**/*.yaml", "models/**/*.yaml", "scripts/**/*.yaml", "scripts/**/*.sh", "tests/compatibility/*.sh", ".ci/run",
+         ".pre-commit-config.yaml")
 NOTEBOOKS = "examples/notebooks/*.ipynb"
 GENERATED = {"docs/reference.md"}  # the program's own words, which are searched in its help
 STRINGS = ("model/**/*.cpp", "model/**/*.h", "train/**/*.cpp", "train/**/*.h", "app/**/*.cpp", "app/**/*.h", "python/src/*.cpp",
@@ -51,6 +54,14 @@ def page_texts() -> Iterator[Text]:
             if place not in GENERATED:
                 for number, line in enumerate(path.read_text().splitlines(), 1):
                     yield place, number, line
+
+
+def plain_texts() -> Iterator[Text]:
+    """The lines of YAML files and of shell scripts: people read and copy all of them."""
+    for pattern in PLAIN:
+        for path in sorted(ROOT.glob(pattern)):
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                yield str(path.relative_to(ROOT)), number, line
 
 
 def notebook_texts() -> Iterator[Text]:
@@ -143,7 +154,7 @@ def main() -> int:
     parser.add_argument("--sources", action="store_true", help="do not run the program")
     parser.add_argument("--count", action="store_true", help="print offences a file")
     options = parser.parse_args()
-    sources = (page_texts, notebook_texts, literal_texts, comment_texts, docstring_texts, stub_texts)
+    sources = (page_texts, plain_texts, notebook_texts, literal_texts, comment_texts, docstring_texts, stub_texts)
     found = [offence for texts in sources for offence in offences(texts())]
     if not options.sources:
         found += offences(help_texts(options.program))

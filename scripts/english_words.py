@@ -29,6 +29,7 @@ REFUSED = [
     _refuse(r"how the noise is taken away", "sampler"),
     _refuse(r"reckons?|reckoned|reckoning", "estimate"),
     _refuse(r"text states?", "prompt embeddings"),
+    _refuse(r"what is trained(?! (?:on|with)\b)", "trainable parameters"),
     _refuse(r"embedded base", "bundled base"),
     _refuse(r"every bit as it should be", "verified bit for bit"),
     _refuse(r"(?:does|do) not suit", "must be a multiple of N"),
@@ -62,9 +63,11 @@ EXCEPTIONS = [
            "comments of sources and tests that draw random numbers"),
     _allow(r"", r"digest `exam`|identity\.jsonl: exam,", "a key of files that is kept for compatibility"),
     _allow(r"^(?:tests|scripts)/", r"JUDGE|[\w.\"`]*judge\w*\.(?:json|safetensors)|`judge`|`--stage judge`|portrait-judge", "names of files, of a variable of the shell and of a stage"),
+    _allow(r"^scripts/.*\.sh$", r"/\{pictures,latents\}", "names of folders"),
     _allow(r"^train/(?:checkpoint|identity|portrait/(?:evaluate|pretrain))/|^train/data/latent_cache|^app/(?:commands/eval_options|"
            r"inspect/inspect_folder)|^python/src/bind_(?:observe|train)", r"^(?:exam|judge|pictures?)$",
            "keys of files and of JSON, names of folders, aliases, and an argument and an attribute of Python that are kept"),
-    _allow(r"^CHANGELOG", r"`looks`|`reckoned`", "names that were replaced"),
+    _allow(r"^CHANGELOG|^train/plan/plan_json|^tests/python/test_compatibility", r"\blooks\b|\breckoned\b",
+           "keys of JSON that are kept beside their new names"),
     _allow(r"^scripts/draw_map", r"Draws the map", "a drawing"),
 ]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Is the best step's model better than the last step's? Tunes the portrait base on each of the ten reserved subjects twice too
-# long, looking at likeness meanwhile, evaluates both models of each run, and writes the paired differences:
+# long, with identity evaluations, evaluates both models of each run, and writes the paired differences:
 # FOLDER/eval_best.json and .md. A subject that is done is not done again.
 #
 #   scripts/eval_best.sh [FOLDER]      default: runs/best

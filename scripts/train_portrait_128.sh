@@ -6,7 +6,7 @@
 #
 # WORK/first holds the stages features, vae, judge, text and base, WORK/round-2, round-3, .. more of the base, each on
 # other people and from the model before: the newest model folder is the one to try. A round is resumed from its own
-# checkpoints, which are too large to hand on; what is packed goes on from the last finished round.
+# checkpoints, which are too large to hand on; what is packed resumes from the last finished round.
 #
 # ROUNDS stops after so many (default 12). SDTUNE_PROGRAM names another program, OMP_NUM_THREADS and RENDER_THREADS (1
 # each) how many cores it takes, FLAGS more flags of `sdtune pretrain` ("--device cuda --mixed-precision bf16"): they are

@@ -123,4 +123,4 @@ def state_html(recorder: Recorder, end: str = "") -> str:
     return (f'<progress style="width:min(100%,600px)"{share}></progress><div>{", ".join(words)}</div>'
             f'<div style="display:flex;flex-wrap:wrap;gap:12px">{curves}</div>'
             + (f"<div>warnings<ul>{warnings}</ul></div>" if warnings else "")
-            + f'<details><summary>what is trained</summary>{notes}</details>' + (f"<div>{_html.text(end)}</div>" if end else ""))
+            + f'<details><summary>training</summary>{notes}</details>' + (f"<div>{_html.text(end)}</div>" if end else ""))

@@ -189,7 +189,7 @@ void add_summary(py::module_& module) {
       .def_readonly("base", &RunSummary::base, "The model it starts from.")
       .def_readonly("pipeline_class", &RunSummary::pipeline_class)
       .def_readonly("method", &RunSummary::method)
-      .def_readonly("components", &RunSummary::components, "What is trained.")
+      .def_readonly("components", &RunSummary::components, "The parts with trainable parameters.")
       .def_readonly("trained_parameters", &RunSummary::trainable_parameters)
       .def_readonly("total_parameters", &RunSummary::total_parameters)
       .def_readonly("device", &RunSummary::device)

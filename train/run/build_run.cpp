@@ -255,7 +255,7 @@ std::unique_ptr<Run> load_run(const TrainConfig& config, std::unique_ptr<Process
   return run;
 }
 
-// Everything that does not need to know what is trained.
+// Everything that does not need to know the trainable parameters.
 void prepare_run(Run& run, const Preflight& preflight, const std::vector<Observer*>& observers, const StopFlag& stop) {
   resolve_options(run.config, {run.bundle.resolution(), model::default_guidance_scale(run.bundle.is_xl())},
                   recorded_value(preflight.resume, "class_guidance_scale"));
