@@ -2,6 +2,7 @@
 """Prints what the house is made of, a column a commit: files, lines, rooms, cycles.
 
     scripts/house_table.py [COMMIT...]      default: 68da9cb and the working tree; "." is the working tree
+    scripts/house_table.py --duplicates     the blocks behind "same lines" in the working tree, with their places
 
 Counted are the layers model, train, app and python. A room is a folder; a header and its source count as one. Cycles are groups of
 rooms that include each other, in the code and not in a table. "Same lines" are blocks of six lines and more that stand in two places.
@@ -70,23 +71,66 @@ def is_alone(header: Path, sources: dict[Path, str]) -> bool:
     return not any(header.with_suffix(suffix) in sources for suffix in CPP if suffix != ".h")
 
 
-def same_lines(sources: dict[Path, str]) -> int:
-    """Lines that stand in a block of BLOCK lines and more which another place has too, white space and includes aside."""
+Line = tuple[int, str]  # number in the file, text without spare white space
+
+
+def kept_lines(text: str) -> list[Line]:
+    """The lines that say something: without brackets alone, preprocessor lines and white space."""
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    return [(number, line) for number, line in enumerate(lines, 1) if re.search(r"\w{2}", line) and not line.startswith("#")]
+
+
+def same_blocks(sources: dict[Path, str]) -> list[tuple[tuple[Path, int], ...]]:
+    """The places (file, first kept line) of each block of BLOCK kept lines that stands in more than one."""
     places: dict[bytes, list[tuple[Path, int]]] = defaultdict(list)
     for path, text in sources.items():
-        lines = [" ".join(line.split()) for line in text.splitlines()]
-        kept = [(number, line) for number, line in enumerate(lines) if re.search(r"\w{2}", line) and not line.startswith("#")]
+        kept = kept_lines(text)
         for index in range(len(kept) - BLOCK + 1):
             block = "\n".join(line for _, line in kept[index:index + BLOCK])
             places[hashlib.sha256(block.encode()).digest()].append((path, kept[index][0]))
-    doubled = {(path, first + offset) for found in places.values() if len(found) > 1 for path, first in found
-               for offset in range(BLOCK)}
-    return len(doubled)
+    return [tuple(found) for found in places.values() if len(found) > 1]
+
+
+def same_lines(sources: dict[Path, str]) -> int:
+    """Lines that stand in a block of BLOCK lines and more which another place has too, white space and includes aside."""
+    return len({(path, first + offset) for found in same_blocks(sources) for path, first in found for offset in range(BLOCK)})
+
+
+def duplicates(sources: dict[Path, str]) -> list[str]:
+    """Each duplicate once, at its whole length: its places, and its text below them."""
+    lines = {path: dict(kept_lines(text)) for path, text in sources.items()}
+    printed: set[tuple[Path, int]] = set()
+    found = []
+    for places in sorted(same_blocks(sources)):
+        if all(place in printed for place in places):
+            continue
+        length = BLOCK
+        numbers = [sorted(lines[path]) for path, _ in places]
+        starts = [all_numbers.index(first) for all_numbers, (_, first) in zip(numbers, places, strict=True)]
+
+        def texts(offset: int, numbers: list = numbers, starts: list = starts, places: tuple = places) -> set[str | None]:
+            ends = [start + offset for start in starts]
+            return {lines[path][own[end]] if end < len(own) else None
+                    for (path, _), own, end in zip(places, numbers, ends, strict=True)}
+
+        while len(same := texts(length)) == 1 and None not in same:
+            length += 1
+        for (path, _), own, start in zip(places, numbers, starts, strict=True):
+            printed |= {(path, number) for number in own[start:start + length]}
+        path, own, start = places[0][0], numbers[0], starts[0]
+        found.append("\n".join([", ".join(f"{path}:{first}" for path, first in places),
+                                *(f"    {lines[path][number]}" for number in own[start:start + length])]))
+    return found
+
+
+def source_files(texts: dict[Path, str]) -> dict[Path, str]:
+    """The C++ and CUDA sources of the layers."""
+    return {path: text for path, text in texts.items() if path.suffix in CPP and path.parts[0] in LAYERS}
 
 
 def figures(texts: dict[Path, str]) -> dict[str, str]:
     """Row -> its figure."""
-    sources = {path: text for path, text in texts.items() if path.suffix in CPP and path.parts[0] in LAYERS}
+    sources = source_files(texts)
     headers = {path: text for path, text in sources.items() if path.suffix == ".h"}
     tests = {path: text for path, text in texts.items() if path.parts[0] == "tests" and path.suffix in {*CPP, ".py"}}
     lines = {path: text.count("\n") for path, text in sources.items()}
@@ -119,7 +163,13 @@ def figures(texts: dict[Path, str]) -> dict[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("commits", nargs="*", metavar="COMMIT", default=["68da9cb", "."])
-    commits = parser.parse_args().commits
+    parser.add_argument("--duplicates", action="store_true", help="print the blocks that stand in two places")
+    options = parser.parse_args()
+    if options.duplicates:
+        with tempfile.TemporaryDirectory() as folder:
+            print("\n".join(duplicates(source_files(files_of(".", Path(folder))))))
+        return
+    commits = options.commits
     columns = []
     for commit in commits:
         known = commit == "." or subprocess.run(["git", "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"], cwd=ROOT,
