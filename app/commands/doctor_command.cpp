@@ -43,7 +43,9 @@ class DoctorCommand : public Command {
       problems.push_back({"--contact-sheet", "does not end with .png (got " + contact_sheet_ + ")", ""});
     }
     if (!problems.empty()) throw ConfigError(problems);
-    const train::PhotoReport report = train::examine_photos(config, train::evaluate::classifier_reader_source());
+    const train::PhotoReport report =
+        train::examine_photos(config, train::evaluate::classifier_reader_source(),
+                              contact_sheet_.empty() ? train::PhotoUse::kExamine : train::PhotoUse::kPrepare);
     if (!json_) print_text(report);
     const std::optional<std::size_t> shown = write_sheet(report, config.data);
     if (json_) print_report(report, shown);

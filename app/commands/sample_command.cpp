@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +27,6 @@
 #include "model/generate/model_additions.h"
 #include "model/generate/prompt_list.h"
 #include "model/image/ai_mark.h"
-#include "model/image/image_read.h"
 #include "model/image/png_write.h"
 #include "model/lora/lora_model.h"
 #include "train/data/photo_folder.h"
@@ -100,9 +101,15 @@ class SampleCommand : public Command {
   std::vector<Image> read_references() const {
     std::vector<Image> photos;
     if (options_.references.empty()) return photos;
-    const train::PhotoFolder found = train::scan_photos(options_.references, "", false);
+    std::mutex mutex;
+    std::map<std::filesystem::path, Image> decoded;
+    const train::PhotoVisitor visitor{.keep = [&](const train::Photo& photo, const Image& image) {
+      const std::lock_guard lock(mutex);
+      decoded[photo.path] = image;
+    }};
+    const train::PhotoFolder found = train::scan_photos(options_.references, "", false, visitor);
     if (!found.bad.empty()) throw ConfigError(found.bad);
-    for (const train::Photo& photo : found.photos) photos.push_back(model::read_image(photo.path));
+    for (const train::Photo& photo : found.photos) photos.push_back(std::move(decoded.at(photo.path)));
     return photos;
   }
 

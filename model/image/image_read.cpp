@@ -74,26 +74,41 @@ ImageInfo verify_image(std::string_view bytes, const std::string& where) {
   return info;
 }
 
-Preview preview_image(std::string_view bytes, const std::string& where, std::int64_t longest) {
-  Preview preview;
-  preview.info = probe_image(bytes, where);
-  const std::int64_t side = std::max(preview.info.width, preview.info.height);
-  if (preview.info.format == ImageFormat::kJpeg) {
-    unsigned reduction = 1;
-    // A little less than asked for is seen as well, and takes half the time.
-    while (reduction < 8 && 4 * side / (2 * reduction) >= 3 * longest) reduction *= 2;
-    preview.image = decode_jpeg(bytes, where, reduction);
-  } else {
-    preview.image = decode_stored(bytes, preview.info, where);
+ImageReading::ImageReading(std::string_view bytes, std::string where)
+    : bytes_(bytes), where_(std::move(where)), info_(probe_image(bytes_, where_)) {}
+
+const Image& ImageReading::stored() {
+  if (!stored_) stored_ = decode_stored(bytes_, info_, where_);
+  return *stored_;
+}
+
+Image ImageReading::preview(std::int64_t longest) {
+  const std::int64_t side = std::max(info_.width, info_.height);
+  unsigned reduction = 1;
+  // A little less than asked for is seen as well, and takes half the time.
+  while (info_.format == ImageFormat::kJpeg && reduction < 8 && 4 * side / (2 * reduction) >= 3 * longest) {
+    reduction *= 2;
   }
-  const std::int64_t decoded = std::max(preview.image.width, preview.image.height);
+  Image seen = reduction > 1 ? decode_jpeg(bytes_, where_, reduction) : stored();
+  const std::int64_t decoded = std::max(seen.width, seen.height);
   if (decoded > longest) {
     const auto scaled = [&](std::int64_t extent) { return std::max<std::int64_t>(1, extent * longest / decoded); };
-    preview.image =
-        resized(preview.image, scaled(preview.image.width), scaled(preview.image.height), Filter::kBilinear);
+    seen = resized(seen, scaled(seen.width), scaled(seen.height), Filter::kBilinear);
   }
-  preview.image = oriented(std::move(preview.image), preview.info.orientation);
-  return preview;
+  return oriented(std::move(seen), info_.orientation);
+}
+
+Image ImageReading::whole() {
+  stored();
+  Image image = oriented(std::move(*stored_), info_.orientation);
+  stored_.reset();
+  return image;
+}
+
+Preview preview_image(std::string_view bytes, const std::string& where, std::int64_t longest) {
+  ImageReading reading(bytes, where);
+  Image image = reading.preview(longest);
+  return {reading.info(), std::move(image)};
 }
 
 std::optional<Image> read_alpha(const std::filesystem::path& path) {

@@ -1,7 +1,6 @@
 #include "model/image/png_text.h"
 
 #include <cstddef>
-#include <fstream>
 
 #include "model/image/byte_order.h"
 
@@ -9,8 +8,7 @@ namespace sdtune::model {
 namespace {
 
 constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
-constexpr std::size_t kFrame = 12;             // of a chunk: length, type, checksum
-constexpr std::size_t kHeadBytes = 64 * 1024;  // our texts stand before the pixels
+constexpr std::size_t kFrame = 12;  // of a chunk: length, type, checksum
 
 // tEXt is Latin-1 (ISO 8859-1), whose numbers are Unicode's.
 std::string utf8_of_latin1(std::string_view text) {
@@ -40,7 +38,7 @@ std::optional<std::string> international_text(std::string_view rest) {
 
 }  // namespace
 
-// By hand and not by libpng: the first 64 KB of a file are enough, and damaged files must pass.
+// By hand and not by libpng: only what stands before the pixels is walked, and damaged files must pass.
 std::optional<std::string> find_png_text(std::string_view bytes, std::string_view key) {
   if (!bytes.starts_with(kSignature)) return std::nullopt;
   for (std::size_t at = kSignature.size(); at + kFrame <= bytes.size();) {
@@ -58,12 +56,8 @@ std::optional<std::string> find_png_text(std::string_view bytes, std::string_vie
   return std::nullopt;
 }
 
-bool is_made_by_sdtune(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::string head(kHeadBytes, '\0');
-  stream.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(stream.gcount()));
-  return find_png_text(head, "Software").value_or("").starts_with("sdtune");
+bool is_made_by_sdtune(std::string_view bytes) {
+  return find_png_text(bytes, "Software").value_or("").starts_with("sdtune");
 }
 
 }  // namespace sdtune::model

@@ -1,7 +1,6 @@
 // Texts inside PNG files, as write_png puts them there.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,8 +13,7 @@ namespace sdtune::model {
 std::optional<std::string> find_png_text(std::string_view bytes, std::string_view key);
 
 // Whether sdtune rendered or generated the image of this file: a PNG whose text `Software` begins with "sdtune". Other
-// programs may drop texts when they save an image again; such a copy counts as any other photo. False for a file that
-// is not there.
-bool is_made_by_sdtune(const std::filesystem::path& path);
+// programs may drop texts when they save an image again; such a copy counts as any other photo.
+bool is_made_by_sdtune(std::string_view bytes);
 
 }  // namespace sdtune::model

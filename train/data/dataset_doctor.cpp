@@ -1,5 +1,7 @@
 #include "train/data/dataset_doctor.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -26,9 +28,8 @@ class Doctor {
 
   Diagnosis diagnose(bool crops_faces, const std::string& trouble, std::optional<double> same_from) {
     find_duplicates();
-    has_faces_ = std::any_of(photos_.begin(), photos_.end(), [](const Photo& photo) {
-      return photo.face || (photo.analysis && photo.analysis->is_rendered);
-    });
+    has_faces_ =
+        std::any_of(photos_.begin(), photos_.end(), [](const Photo& photo) { return photo.face || photo.is_rendered; });
     for (const Photo& photo : photos_) {
       check_size(photo);
       if (!photo.analysis) continue;
@@ -78,7 +79,7 @@ class Doctor {
   void check_faces(const Photo& photo) {
     const std::vector<model::ImageBox>& faces = photo.analysis->faces;
     // Where no photo has a face the subject is none to have one.
-    if (has_faces_ && photo.analysis->searched && !photo.face && !photo.analysis->is_rendered) {
+    if (has_faces_ && photo.analysis->searched && !photo.face && !photo.is_rendered) {
       warn(photo, "no face is found in it", "leave it out if the subject's face is not to be seen, or is turned");
     }
     if (faces.size() < 2) return;
@@ -119,11 +120,12 @@ class Doctor {
   }
 
   void note_turned() {
-    std::string names;
+    std::vector<std::string> names;
     for (const Photo& photo : photos_) {
-      if (photo.orientation != 1) names.append(names.empty() ? "" : ", ").append(photo.path.filename().string());
+      if (photo.orientation != 1) names.push_back(photo.path.filename().string());
     }
-    if (!names.empty()) result_.notes.push_back("turned upright as the camera noted (EXIF): " + names);
+    if (names.empty()) return;
+    result_.notes.push_back(fmt::format("turned upright as the camera noted (EXIF): {}", fmt::join(names, ", ")));
   }
 
   void note_faces(const std::string& trouble) {
@@ -133,7 +135,7 @@ class Doctor {
     if (searched && !has_faces_)
       result_.notes.emplace_back("no face is found in any photo: so be it if it is no person");
     const auto unseen = std::count_if(photos_.begin(), photos_.end(), [](const Photo& photo) {
-      return photo.analysis && photo.analysis->searched && photo.analysis->is_rendered && !photo.face;
+      return photo.analysis && photo.analysis->searched && photo.is_rendered && !photo.face;
     });
     if (unseen == 0) return;
     result_.notes.push_back(std::to_string(unseen));

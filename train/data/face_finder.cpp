@@ -71,13 +71,13 @@ model::ImageBox head_around(const model::ImageBox& face, std::int64_t width, std
   return {left, top, right - left, bottom - top};
 }
 
-void check_recognizer(const fs::path& identity_model, const std::string& face_model) {
+std::shared_ptr<FaceFinder> start_recognizer(const fs::path& identity_model, const std::string& face_model) {
   if (!is_file(identity_model) || identity_model.extension() != ".onnx") {
     throw ConfigError("identity_model",
                       "is no face recognition network (got " + identity_model.string() + "; allowed: an .onnx file)");
   }
   try {
-    FaceFinder(face_models(face_model), identity_model);
+    return std::make_shared<FaceFinder>(face_models(face_model), identity_model);
   } catch (const DataError& error) {
     throw ConfigError("identity_model", error.problems().front().what, error.problems().front().hint);
   }

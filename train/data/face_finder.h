@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -38,9 +39,10 @@ class FaceFinder {
 // ConfigError for a file that is not there or is neither .xml nor .onnx, DataError where no cascade is installed.
 std::vector<std::filesystem::path> face_models(const std::string& face_model);
 
-// Starts sdtune-faces with that network once. Throws ConfigError naming identity_model for a file that is none, or that
+// sdtune-faces with that network, started. Throws ConfigError naming identity_model for a file that is none, or that
 // cannot be used.
-void check_recognizer(const std::filesystem::path& identity_model, const std::string& face_model);
+std::shared_ptr<FaceFinder> start_recognizer(const std::filesystem::path& identity_model,
+                                             const std::string& face_model);
 
 // An image at the size that faces are searched at: a small one enlarged by a whole number, so that a face in it is
 // large enough to be found, and a large one made smaller.

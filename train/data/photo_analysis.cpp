@@ -2,17 +2,13 @@
 
 #include <utility>
 
-#include "model/image/png_text.h"
-
 namespace sdtune::train {
 
-PhotoAnalyzer::PhotoAnalyzer(const std::string& face_model, const std::filesystem::path& recognizer)
-    : recognizer_(recognizer) {
+PhotoAnalyzer::PhotoAnalyzer(const std::string& face_model) {
   try {
     models_ = face_models(face_model);
-    idle_.push_back(std::make_unique<FaceFinder>(models_, recognizer_));
+    idle_.push_back(std::make_unique<FaceFinder>(models_));
   } catch (const DataError& error) {
-    if (!recognizer_.empty()) throw;
     trouble_ = error.problems().front().line();
   }
 }
@@ -20,7 +16,6 @@ PhotoAnalyzer::PhotoAnalyzer(const std::string& face_model, const std::filesyste
 void PhotoAnalyzer::examine(Photo& photo, const Image& preview) {
   PhotoAnalysis analysis;
   analysis.signs = model::image_signs(preview);
-  analysis.is_rendered = model::is_made_by_sdtune(photo.path);
   if (trouble().empty()) {
     const Image searched = searched_image(preview);
     const double scale = static_cast<double>(photo.width) / static_cast<double>(searched.width);
@@ -41,7 +36,7 @@ void PhotoAnalyzer::examine(Photo& photo, const Image& preview) {
 }
 
 FoundFaces PhotoAnalyzer::find_faces(const Image& searched) {
-  if (!recognizer_.empty()) return idle_.front()->find(searched);  // a network takes memory: one process for all
+  if (recognizer_) return recognizer_->find(searched);
   std::unique_ptr<FaceFinder> finder = take_finder();
   FoundFaces found = finder->find(searched);
   put_back(std::move(finder));
@@ -57,7 +52,7 @@ std::unique_ptr<FaceFinder> PhotoAnalyzer::take_finder() {
       return finder;
     }
   }
-  return std::make_unique<FaceFinder>(models_, recognizer_);
+  return std::make_unique<FaceFinder>(models_);
 }
 
 void PhotoAnalyzer::put_back(std::unique_ptr<FaceFinder> finder) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "train/data/face_finder.h"
@@ -16,9 +17,10 @@ namespace sdtune::train {
 class PhotoAnalyzer {
  public:
   // With sdtune-faces where it can be started. `face_model` as face_models() takes it: throws ConfigError for a bad
-  // one. `recognizer`: a face recognition network, which fills photo.analysis's identity, too; throws DataError where
-  // it cannot be used.
-  explicit PhotoAnalyzer(const std::string& face_model, const std::filesystem::path& recognizer = {});
+  // one.
+  explicit PhotoAnalyzer(const std::string& face_model);
+  // With a started one alone, since its recognition network takes memory; it fills photo.analysis's identity, too.
+  explicit PhotoAnalyzer(std::shared_ptr<FaceFinder> recognizer) : recognizer_(std::move(recognizer)) {}
 
   // Fills photo.analysis, and photo.face unless metadata.jsonl gave one. `preview` is the photo with a longer side of
   // about kPreviewSide px.
@@ -33,7 +35,7 @@ class PhotoAnalyzer {
 
   mutable std::mutex mutex_;
   std::vector<std::filesystem::path> models_;
-  std::filesystem::path recognizer_;
+  std::shared_ptr<FaceFinder> recognizer_;         // null: those of idle_
   std::vector<std::unique_ptr<FaceFinder>> idle_;  // a process each; as many are started as threads ask at once
   std::string trouble_;
 };

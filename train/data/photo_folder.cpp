@@ -12,6 +12,7 @@
 #include "model/files/file_system.h"
 #include "model/files/sha256.h"
 #include "model/image/image_read.h"
+#include "model/image/png_text.h"
 #include "train/data/caption_file.h"
 #include "train/data/mask_name.h"
 #include "train/data/metadata_file.h"
@@ -76,25 +77,16 @@ struct Reading {
 };
 
 // Decodes as little as the visitor asks for; all of the file's data is read in any case.
-model::ImageInfo visit(std::string_view bytes, Photo& photo, const PhotoVisitor& visitor) {
+void visit(std::string_view bytes, Photo& photo, const PhotoVisitor& visitor) {
   const std::string where = photo.path.string();
-  const auto take = [&photo](const model::ImageInfo& info) {
-    photo.width = info.seen_width();
-    photo.height = info.seen_height();
-  };
-  model::ImageInfo info;
-  if (visitor.examine) {
-    const model::Preview preview = model::preview_image(bytes, where, kPreviewSide);
-    take(info = preview.info);
-    visitor.examine(photo, preview.image);
-  }
-  if (visitor.keep) {
-    const Image image = model::decode_image(bytes, where);
-    take(info = model::probe_image(bytes, where));
-    visitor.keep(photo, image);
-  }
-  if (!visitor.examine && !visitor.keep) take(info = model::verify_image(bytes, where));
-  return info;
+  model::ImageReading reading(bytes, where);
+  photo.width = reading.info().seen_width();
+  photo.height = reading.info().seen_height();
+  photo.orientation = reading.info().orientation;
+  const bool keeps = visitor.keep && (!visitor.is_kept || visitor.is_kept(photo));
+  if (!visitor.examine && !keeps) model::verify_image(bytes, where);
+  if (visitor.examine) visitor.examine(photo, reading.preview(kPreviewSide));
+  if (keeps) visitor.keep(photo, reading.whole());
 }
 
 Reading read_photo(const fs::path& path, const std::map<std::string, PhotoNote>& notes, const PhotoVisitor& visitor) {
@@ -107,7 +99,8 @@ Reading read_photo(const fs::path& path, const std::map<std::string, PhotoNote>&
     reading.photo.sha256 = sha256_hex(bytes);
     const auto note = notes.find(reading.photo.name);
     if (note != notes.end()) reading.photo.face = note->second.face;
-    reading.photo.orientation = visit(bytes, reading.photo, visitor).orientation;
+    reading.photo.is_rendered = model::is_made_by_sdtune(bytes);
+    visit(bytes, reading.photo, visitor);
   } catch (const Error& error) {
     reading.bad = error.problems();
   }

@@ -19,7 +19,6 @@ namespace sdtune::train {
 // What the analysis of a photo found (photo_analysis.h).
 struct PhotoAnalysis {
   model::ImageQuality signs;
-  bool is_rendered = false;            // rendered by sdtune itself: detectors of camera faces do not fit it
   bool searched = false;               // for faces
   std::vector<model::ImageBox> faces;  // px of the photo, the largest first
   std::vector<float> identity = {};    // who it shows, of length 1; empty where it is not known
@@ -31,6 +30,7 @@ struct Photo {
   std::int64_t width = 0;    // px, as seen: after the EXIF turn
   std::int64_t height = 0;   // px
   int orientation = 1;       // EXIF
+  bool is_rendered = false;  // by sdtune itself: detectors of camera faces do not fit it
   std::uint64_t bytes = 0;   // of the file
   std::string sha256;        // of the file
   std::string caption;       // from the .txt of the same name, else of metadata.jsonl, else the folder's prompt
@@ -48,10 +48,11 @@ struct PhotoFolder {
   std::vector<Problem> warnings;  // photos with the same content, captions without a photo
 };
 
-// What is wanted of each readable photo besides its facts. Both are called from several threads and must not throw.
+// What is wanted of each readable photo besides its facts. All are called from several threads and must not throw.
 struct PhotoVisitor {
   std::function<void(Photo& photo, const Image& preview)> examine = {};   // may fill analysis and face
   std::function<void(const Photo& photo, const Image& image)> keep = {};  // afterwards: the whole photo, as seen
+  std::function<bool(const Photo& photo)> is_kept = {};                   // whether `keep` wants it; unset: each
 };
 inline constexpr std::int64_t kPreviewSide = 512;  // px, the longer side
 

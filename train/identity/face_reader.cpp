@@ -33,12 +33,11 @@ std::map<std::string, std::vector<std::int64_t>> prompted_by_class(const std::ve
 
 }  // namespace
 
-FaceReader::FaceReader(FaceReaderOptions options)
-    : options_(std::move(options)), finder_(options_.face_models, options_.recognizer) {}
+FaceReader::FaceReader(FaceReaderOptions options) : options_(std::move(options)) {}
 
 torch::Tensor FaceReader::embed_one(const torch::Tensor& image) {
   const Image preview = searched_image(model::tensor_to_image(image / 2 + 0.5));
-  const std::vector<float> vector = finder_.find(preview).identity;
+  const std::vector<float> vector = options_.recognizer->find(preview).identity;
   return vector.empty() ? torch::Tensor() : torch::tensor(vector);
 }
 

@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,10 +16,9 @@
 namespace sdtune::train {
 
 struct FaceReaderOptions {
-  std::vector<std::filesystem::path> face_models;  // see face_models() of face_finder.h
-  std::filesystem::path recognizer;                // the network, .onnx
-  std::function<model::ModelBundle()> load_base;   // the base as it was before the run; it is let go after each use
-  std::int64_t steps = 20;                         // of the sampler, for other people
+  std::shared_ptr<FaceFinder> recognizer;         // see start_recognizer
+  std::function<model::ModelBundle()> load_base;  // the base as it was before the run; it is let go after each use
+  std::int64_t steps = 20;                        // of the sampler, for other people
   const std::atomic<bool>* stop = nullptr;
 };
 
@@ -28,7 +27,6 @@ struct FaceReaderOptions {
 // words for the subject's, likelier than the other prompts of the evaluation (text_likelihood.h)?
 class FaceReader : public IdentityReader {
  public:
-  // Starts sdtune-faces. Throws DataError: see FaceFinder.
   explicit FaceReader(FaceReaderOptions options);
 
   std::string name() const override { return "identity_model"; }
@@ -42,7 +40,6 @@ class FaceReader : public IdentityReader {
   torch::Tensor embed_one(const torch::Tensor& image);
 
   FaceReaderOptions options_;
-  FaceFinder finder_;
   std::map<std::string, torch::Tensor> others_;  // by class prompt
 };
 

@@ -47,6 +47,7 @@ IdentityEvaluation::IdentityEvaluation(const IdentityContext& context, const std
   const fs::path path = context_.folder.identity();
   const std::string lines = whole_lines(file_text(path));
   curve_.read(agreed_text(context_.group, lines));
+  context_.inputs = {};  // the photos are in the evaluator now
   if (!context_.group.is_first()) return;
   // A line that a kill cut short would swallow the next one.
   if (lines != file_text(path)) write_file_atomically(real_file_system(), path, lines);

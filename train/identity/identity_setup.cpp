@@ -3,10 +3,7 @@
 #include <algorithm>
 
 #include "model/base/json.h"
-#include "model/core/image_tensor.h"
 #include "model/files/sha256.h"
-#include "model/image/crop.h"
-#include "model/image/image_read.h"
 #include "train/config/concept_options.h"
 #include "train/data/face_finder.h"
 #include "train/data/trigger.h"
@@ -18,18 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::int64_t kLargestSide = 1024;  // px of a photo in which a face is recognized
-
 bool has_network(const IdentityContext& context) {
   return !context.config.identity.identity_model.empty();
-}
-
-// Larger ones scaled down.
-Image for_network(const Image& photo) {
-  const std::int64_t longer = std::max(photo.width, photo.height);
-  if (longer <= kLargestSide) return photo;
-  return model::resized(photo, std::max<std::int64_t>(1, photo.width * kLargestSide / longer),
-                        std::max<std::int64_t>(1, photo.height * kLargestSide / longer), model::Filter::kBicubic);
 }
 
 // px: what the first classifier reads. A base below it has always generated at that size, and a run of former versions
@@ -43,30 +30,21 @@ std::int64_t reader_side(const IdentityContext& context) {
 std::vector<torch::Tensor> references(const IdentityContext& context, std::size_t subject) {
   std::vector<torch::Tensor> images;
   for (const Photo& photo : context.photos) {
-    if (photo.subject != subject) continue;
-    const Image image = model::read_image(photo.path);
-    images.push_back(has_network(context) ? model::image_to_tensor(for_network(image))
-                                          : image_for_reader(image, reader_side(context)));
+    if (photo.subject == subject) images.push_back(context.inputs.photos->read(photo));
   }
   return images;
 }
 
 }  // namespace
 
-torch::Tensor image_for_reader(const Image& photo, std::int64_t side) {
-  const model::CropPlan plan = model::center_crop(photo.width, photo.height, side);
-  return model::image_to_tensor(model::cropped(photo, plan, model::Filter::kBicubic));
-}
-
 std::unique_ptr<IdentityReader> make_identity_reader(const IdentityContext& context) {
   const IdentityOptions& options = context.config.identity;
   if (!has_network(context)) return context.portrait_readers.load(options);
-  // The base is read anew each time: what is trained has changed in the run's own modules.
+  // The base is read anew each time: training has changed the run's own modules.
   const auto load_base = [&bundle = context.bundle, dtype = context.dtype, device = context.device] {
     return model::load_bundle(bundle.folder, dtype, device);
   };
-  return std::make_unique<FaceReader>(FaceReaderOptions{.face_models = face_models(context.config.data.face_model),
-                                                        .recognizer = options.identity_model,
+  return std::make_unique<FaceReader>(FaceReaderOptions{.recognizer = context.inputs.recognizer,
                                                         .load_base = load_base,
                                                         .steps = options.identity_inference_steps,
                                                         .stop = &context.stop.requested()});

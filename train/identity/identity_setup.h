@@ -16,6 +16,7 @@
 #include "train/dist/process_group.h"
 #include "train/identity/identity_evaluator.h"
 #include "train/identity/portrait_reader_source.h"
+#include "train/identity/reference_photos.h"
 #include "train/optim/trained_parameter.h"
 
 namespace sdtune::train {
@@ -27,6 +28,7 @@ struct IdentityContext {
   const TrainConfig& config;
   const RunFolder& folder;
   const std::vector<Photo>& photos;
+  IdentityInputs inputs;
   ResumeFingerprint fingerprint;  // always_recorded(): by it, evaluations are found again
   model::ModelBundle& bundle;
   const std::vector<TrainedParameter>& parameters;  // whose weights are kept where they are the best so far
@@ -38,7 +40,7 @@ struct IdentityContext {
   const StopFlag& stop;
 };
 
-// Throws WeightError for a classifier and DataError for a network that cannot be used.
+// Throws WeightError for a classifier that cannot be used.
 std::unique_ptr<IdentityReader> make_identity_reader(const IdentityContext& context);
 
 // The subjects of the run with their photos, as that reader takes them. Throws DataError for a photo that is not there

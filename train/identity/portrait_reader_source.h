@@ -2,15 +2,12 @@
 // run hands this in (train/portrait/evaluate/classifier_reader_source.h has the one of the portrait classifier).
 #pragma once
 
-#include <torch/types.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <vector>
 
 #include "model/base/error.h"
-#include "model/base/image.h"
 #include "train/config/identity_options.h"
 #include "train/identity/identity_reader.h"
 
@@ -31,8 +28,5 @@ class PortraitReaderSource {
   // px: it reads squares of this side. Throws WeightError.
   virtual std::int64_t side(const IdentityOptions& options) const = 0;
 };
-
-// The middle square of a photo as that reader takes it: [3, side, side] in [-1, 1].
-torch::Tensor image_for_reader(const Image& photo, std::int64_t side);
 
 }  // namespace sdtune::train

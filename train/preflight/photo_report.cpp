@@ -40,10 +40,10 @@ std::string caption_of(const Photo& photo, const model::CropPlan& plan, const Ph
 // Whom renders of sdtune show, as the classifier reads it, and from which cosine on two of them show one person.
 // Nothing happens without a classifier, or where a photo is no render: no other reader knows them.
 std::optional<double> read_identities(const PortraitReaderSource& readers, const IdentityOptions& options,
-                                      std::vector<Photo>& photos) {
-  const bool all_rendered = std::all_of(
-      photos.begin(), photos.end(), [](const Photo& photo) { return photo.analysis && photo.analysis->is_rendered; });
-  if (photos.empty() || !all_rendered || !readers.has_reader(options)) return std::nullopt;
+                                      const ReferencePhotos* references, std::vector<Photo>& photos) {
+  const bool all_rendered =
+      std::all_of(photos.begin(), photos.end(), [](const Photo& photo) { return photo.is_rendered; });
+  if (photos.empty() || !all_rendered || references == nullptr) return std::nullopt;
   std::unique_ptr<IdentityReader> reader;
   try {
     reader = readers.load(options);
@@ -51,12 +51,28 @@ std::optional<double> read_identities(const PortraitReaderSource& readers, const
     return std::nullopt;  // check_identity names it where a run needs it
   }
   for (Photo& photo : photos) {
-    const torch::Tensor image = image_for_reader(model::read_image(photo.path), readers.side(options));
-    const torch::Tensor embedding = reader->embed({image})[0].contiguous();
+    const torch::Tensor embedding = reader->embed({references->read(photo)})[0].contiguous();
     photo.analysis->identity.assign(embedding.const_data_ptr<float>(),
                                     embedding.const_data_ptr<float>() + embedding.numel());
   }
   return reader->pair_threshold();
+}
+
+// Where the photos are kept for their reader: that of the identity evaluations, or the classifier by which examined
+// renders are compared. Null where nothing reads them, or its classifier cannot be read, which check_identity names.
+std::shared_ptr<ReferencePhotos> references_for(const TrainConfig& config, const PortraitReaderSource& readers,
+                                                bool examines, bool trains) {
+  const IdentityOptions& options = config.identity;
+  const bool evaluates = trains && options.identity_steps;
+  if (!options.identity_model.empty()) {
+    return evaluates ? std::make_shared<ReferencePhotos>(std::nullopt) : nullptr;
+  }
+  if ((!evaluates && !examines) || !readers.has_reader(options)) return nullptr;
+  try {
+    return std::make_shared<ReferencePhotos>(readers.side(options));
+  } catch (const WeightError&) {
+    return nullptr;
+  }
 }
 
 }  // namespace
@@ -76,27 +92,40 @@ PhotoReport examine_photos(const TrainConfig& config, const PortraitReaderSource
   const bool keeps = use == PhotoUse::kTrain || use == PhotoUse::kPrepare;
   const bool crops_faces = config.data.crop() == "face";
   PhotoReport report;
-  report.rule = crop_rule(config);
   const std::string& recognizer = config.identity.identity_model;
-  if (examines && !recognizer.empty()) check_recognizer(recognizer, config.data.face_model);
+  if (!recognizer.empty()) report.identity.recognizer = start_recognizer(recognizer, config.data.face_model);
+  report.rule = crop_rule(config);
   std::optional<PhotoAnalyzer> analyzer;
   PhotoVisitor visitor;
   const bool resumes = !config.checkpoint.resume_from_checkpoint.empty();  // compares where the faces are
   if (examines || ((keeps || resumes) && crops_faces)) {
-    analyzer.emplace(config.data.face_model, examines ? recognizer : "");
+    if (report.identity.recognizer) {
+      analyzer.emplace(report.identity.recognizer);
+    } else {
+      analyzer.emplace(config.data.face_model);
+    }
     visitor.examine = [&](Photo& photo, const Image& preview) { analyzer->examine(photo, preview); };
   }
   std::shared_ptr<DecodedPhotos> kept;
-  if (keeps) {
-    kept = std::make_shared<DecodedPhotos>(report.rule, photo_filter(config), crops_faces);
-    visitor.keep = [&](const Photo& photo, const Image& image) { kept->keep(photo, image); };
+  if (keeps) kept = std::make_shared<DecodedPhotos>(report.rule, photo_filter(config), crops_faces);
+  const std::shared_ptr<ReferencePhotos> references =
+      references_for(config, portrait_readers, examines, use == PhotoUse::kTrain);
+  if (kept || references) {
+    visitor.keep = [&](const Photo& photo, const Image& image) {
+      if (kept) kept->keep(photo, image);
+      if (references) references->keep(photo, image);
+    };
+    visitor.is_kept = [&](const Photo& photo) { return kept || photo.is_rendered; };
   }
   report.folder = scan_photos(concepts_of(config.data), config.data, visitor);
   report.kept = std::move(kept);
+  report.identity.photos = references;
   if (analyzer) report.face_trouble = analyzer->trouble();
   if (!examines) return report;
   std::optional<double> same_from;
-  if (recognizer.empty()) same_from = read_identities(portrait_readers, config.identity, report.folder.photos);
+  if (recognizer.empty()) {
+    same_from = read_identities(portrait_readers, config.identity, references.get(), report.folder.photos);
+  }
   report.diagnosis = diagnose(report.folder.photos, report.rule, crops_faces, report.face_trouble, same_from);
   return report;
 }

@@ -12,6 +12,7 @@
 #include "train/data/dataset_doctor.h"
 #include "train/data/decoded_photos.h"
 #include "train/identity/portrait_reader_source.h"
+#include "train/identity/reference_photos.h"
 
 namespace sdtune::train {
 
@@ -29,6 +30,7 @@ struct PhotoReport {
   Diagnosis diagnosis;                             // of examined photos
   std::string face_trouble = {};                   // why faces were not searched, where they were asked for
   std::shared_ptr<const DecodedPhotos> kept = {};  // null unless they are kept
+  IdentityInputs identity = {};
 };
 
 // Reads all photos of the configuration, each once. The resolution is the configuration's, else the base's;

@@ -59,8 +59,6 @@ PhotoReport check_photos(const TrainConfig& config, const PortraitReaderSource& 
   if (problems.size() > before) return {};
   try {
     if (!options.face_model.empty()) face_models(options.face_model);
-    const std::string& recognizer = config.identity.identity_model;
-    if (!recognizer.empty()) check_recognizer(recognizer, options.face_model);
     PhotoReport report = examine_photos(config, readers, use);
     const PhotoFolder& folder = report.folder;
     if (options.on_bad_image == "stop" || folder.photos.empty()) append(problems, folder.bad);

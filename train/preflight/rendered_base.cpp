@@ -4,15 +4,13 @@
 #include <cstdint>
 
 #include "model/files/model_note.h"
-#include "model/image/png_text.h"
 
 namespace sdtune::train {
 
 namespace {
 
 std::int64_t count_camera_photos(const std::vector<Photo>& photos) {
-  return std::count_if(photos.begin(), photos.end(),
-                       [](const Photo& photo) { return !model::is_made_by_sdtune(photo.path); });
+  return std::count_if(photos.begin(), photos.end(), [](const Photo& photo) { return !photo.is_rendered; });
 }
 
 }  // namespace

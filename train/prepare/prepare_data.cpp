@@ -162,6 +162,7 @@ std::vector<std::string> prepare_data(const PrepareContext& context, TrainingDat
   std::vector<std::string> notes;
   const std::vector<ConceptOptions> concepts = concepts_of(context.config.data);
   data.photos = take_photos(context);
+  data.identity = context.preflight.photos.identity;
   data.class_images = prepare_class_images(context, concepts);
   data.store = open_store(context);
   const auto encode = [&bundle = context.bundle](const torch::Tensor& images) {

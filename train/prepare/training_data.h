@@ -13,6 +13,7 @@
 #include "train/data/photo_folder.h"
 #include "train/data/photo_masks.h"
 #include "train/data/text_cache.h"
+#include "train/identity/reference_photos.h"
 
 namespace sdtune::train {
 
@@ -25,6 +26,7 @@ struct HeldOut {
 // What the run learns from, on the device.
 struct TrainingData {
   PhotoFolder photos;
+  IdentityInputs identity;               // until the identity evaluations take it
   std::vector<ClassImage> class_images;  // empty without prior preservation
   std::unique_ptr<EncodedStore> store;   // null: what is encoded is kept in memory only
   std::unique_ptr<LatentCache> latents;

@@ -48,10 +48,11 @@ Trainer::Trainer(Run& run, const std::vector<Observer*>& observers, const Portra
       profiler_(real_file_system(), run.folder.profile(), run.group->is_first() ? run.config.observe.profile : 0,
                 run.device, [this](const Problem& problem) { tell(observers_, &Observer::on_warning, problem); }) {
   if (!run_.config.identity.identity_steps) return;
-  identity_.emplace(IdentityContext{run_.config, run_.folder, run_.data.photos.photos,
-                                    always_recorded(run_.fingerprint), run_.bundle, run_.shards->parameters(),
-                                    *run_.group, run_.device, run_.dtype, run_.total_steps, portrait_readers, stop_},
-                    observers_);
+  identity_.emplace(
+      IdentityContext{run_.config, run_.folder, run_.data.photos.photos, std::exchange(run_.data.identity, {}),
+                      always_recorded(run_.fingerprint), run_.bundle, run_.shards->parameters(), *run_.group,
+                      run_.device, run_.dtype, run_.total_steps, portrait_readers, stop_},
+      observers_);
 }
 
 TrainResult Trainer::train() {

@@ -27,6 +27,15 @@ ImageInfo verify_image(std::string_view, const std::string& where) {
 Preview preview_image(std::string_view, const std::string& where, std::int64_t) {
   refuse(where);
 }
+ImageReading::ImageReading(std::string_view, std::string where) {
+  refuse(where);
+}
+Image ImageReading::preview(std::int64_t) {
+  refuse(where_);
+}
+Image ImageReading::whole() {
+  refuse(where_);
+}
 Image read_image(const std::filesystem::path& path) {
   refuse(path.string());
 }

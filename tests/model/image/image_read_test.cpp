@@ -56,6 +56,18 @@ TEST(ImageRead, RiffWithoutAImageIsRefused) {
   EXPECT_THROW(probe_image(std::string("RIFF\x0e\0\0\0WEBPVP8 \xff\xff\xff\xff\0\0", 22), "a.webp"), DataError);
 }
 
+TEST(ImageRead, OneReadingGivesPreviewAndWhole) {
+  const std::string bytes = encode_png(gradient(40, 20));
+  ImageReading reading(bytes, "a.png");
+  EXPECT_EQ(reading.info().width, 40);
+  for (const std::int64_t longest : {10, 40, 100}) {
+    EXPECT_EQ(reading.preview(longest).rgb, preview_image(bytes, "a.png", longest).image.rgb) << longest;
+  }
+  EXPECT_EQ(reading.preview(10).width, 10);
+  EXPECT_EQ(reading.whole().rgb, gradient(40, 20).rgb);
+  EXPECT_EQ(reading.whole().rgb, gradient(40, 20).rgb);  // decoded anew
+}
+
 TEST(PngWrite, RefusesWhatIsNoImage) {
   EXPECT_THROW(encode_png(Image{}), DataError);
   EXPECT_THROW(encode_png(Image{2, 2, {1, 2, 3}}), DataError);

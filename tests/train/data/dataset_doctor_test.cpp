@@ -67,12 +67,12 @@ TEST_F(DatasetDoctor, MissesFacesOnlyWhereOthersHaveOne) {
   photos_[0].face.reset();
   photos_[0].analysis->faces.clear();
   EXPECT_THAT(only_warning(), HasSubstr("p0.jpg: no face is found in it"));
-  photos_[0].analysis->is_rendered = true;
+  photos_[0].is_rendered = true;
   EXPECT_THAT(warnings(), SizeIs(0));
   for (Photo& each : photos_) {
     each.face.reset();
     each.analysis->faces.clear();
-    each.analysis->is_rendered = false;
+    each.is_rendered = false;
   }
   const Diagnosis diagnosis = diagnose(photos_, rule_, false, "");
   EXPECT_THAT(diagnosis.warnings, SizeIs(0));

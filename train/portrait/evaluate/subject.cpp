@@ -6,12 +6,10 @@
 
 #include "model/base/error.h"
 #include "model/base/json.h"
-#include "model/core/image_tensor.h"
 #include "model/files/file_system.h"
-#include "model/image/crop.h"
-#include "model/image/image_read.h"
 #include "train/data/photo_folder.h"
 #include "train/identity/likeness.h"
+#include "train/identity/reference_photos.h"
 #include "train/portrait/classifier/portrait_images.h"
 #include "train/portrait/renderer/portrait_set.h"
 
@@ -42,14 +40,12 @@ torch::Tensor rendered_references(const classifier::ClassifierDesign& design, st
 }
 
 torch::Tensor photo_references(const fs::path& folder, std::int64_t side) {
-  const PhotoFolder found = scan_photos(folder, "", /*use_captions=*/false);
+  ReferencePhotos kept(side);
+  const PhotoVisitor visitor{.keep = [&](const Photo& photo, const Image& image) { kept.keep(photo, image); }};
+  const PhotoFolder found = scan_photos(folder, "", /*use_captions=*/false, visitor);
   if (!found.bad.empty()) throw DataError(found.bad);
   std::vector<torch::Tensor> images;
-  for (const Photo& photo : found.photos) {
-    const Image image = model::read_image(photo.path);
-    const model::CropPlan plan = model::center_crop(image.width, image.height, side);
-    images.push_back(model::image_to_tensor(model::cropped(image, plan, model::Filter::kBicubic)));
-  }
+  for (const Photo& photo : found.photos) images.push_back(kept.read(photo));
   return torch::stack(images);
 }
 
