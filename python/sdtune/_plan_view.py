@@ -42,7 +42,7 @@ class Plan(dict[str, Any]):
     def gpu_rows(self) -> list[tuple[str, str, str, str, str]]:
         """(GPU, its GB, time, how the time was found, price of the run)."""
         return [(gpu["name"], gigabytes(gpu["memory_bytes"]), hours(gpu.get("hours")) if gpu["fits"] else "does not fit",
-                 str(gpu.get("hours_are", "")), "" if gpu.get("price") is None else f"{gpu['price']:.3f} {self['currency']}")
+                 str(gpu.get("hours_from", "")), "" if gpu.get("price") is None else f"{gpu['price']:.3f} {self['currency']}")
                 for gpu in self["gpus"]]
 
     def __repr__(self) -> str:

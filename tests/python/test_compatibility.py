@@ -279,17 +279,22 @@ PRINTED = {
 }
 
 
-# Printed for a reader of the moment, and named after what they count.
-RENAMED = {".flops.class_pictures": ".flops.class_images", ".flops.looks": ".flops.validation_and_identity"}
-
-
 @pytest.mark.parametrize("name", PRINTED)
 def test_json_that_a_program_reads_has_every_key(files: Path, name: str) -> None:
     old = json.loads((FILES / "printed" / f"{name}.json").read_text())
     new = json.loads(done(PRINTED[name], files)[0])
-    missing = key_paths(old) - key_paths(new)
-    assert missing == set(RENAMED if name == "plan" else ()), missing
-    assert set(RENAMED.values()) <= key_paths(new) or name != "plan"
+    assert key_paths(old) - key_paths(new) == set()
+
+
+def test_former_keys_of_a_plan_say_what_the_new_ones_say(files: Path) -> None:
+    """Of a probe and of the hours, too, which the old files do not hold."""
+    words = [*PRINTED["plan"], "--identity-steps", "none", "--probe", "--output", "probed"]
+    found = json.loads(done(words, files)[0])
+    flops, probed = found["flops"], found["this_machine"]
+    assert flops["class_pictures"] == flops["class_images"] > 0 and flops["looks"] == flops["validation_and_identity"]
+    assert probed["class_picture_s"] == probed["class_image_s"] and probed["looks_s"] == probed["validation_and_identity_s"]
+    hours = {(gpu["hours_from"], gpu["hours_are"]) for gpu in found["gpus"]}
+    assert hours and hours <= {("measured", "measured"), ("estimated", "reckoned")}
 
 
 def test_labels_of_rendered_photos_say_whose_they_are(files: Path) -> None:

@@ -3,6 +3,8 @@
 namespace sdtune::train {
 namespace {
 
+// Keys of former versions stand beside those that took their place: class_pictures, looks, class_picture_s, looks_s and
+// the `reckoned` of hours_are.
 Json parts_json(const std::vector<MemoryPart>& parts) {
   Json list = Json::array();
   for (const MemoryPart& part : parts) list.push_back({{"name", part.name}, {"bytes", part.bytes}});
@@ -41,7 +43,8 @@ Json rental_json(const Rental& rental) {
                {"memory_bytes", rental.offer.memory_bytes()},
                {"fits", rental.fits},
                {"hours", rental.hours},
-               {"hours_are", rental.is_measured ? "measured" : "estimated"},
+               {"hours_from", rental.is_measured ? "measured" : "estimated"},
+               {"hours_are", rental.is_measured ? "measured" : "reckoned"},
                {"price", rental.price},
                {"price_per_epoch", rental.price_per_epoch}};
   if (!rental.fits) {
@@ -52,10 +55,16 @@ Json rental_json(const Rental& rental) {
 }
 
 Json probe_json(const ProbedTimes& probed, const RunPlan& plan) {
-  return {{"start_s", probed.start},         {"class_image_s", probed.class_image},
-          {"step_s", probed.step},           {"checkpoint_s", probed.checkpoint},
-          {"finish_s", probed.finish},       {"timed_steps", probed.timed_steps},
-          {"peak_bytes", probed.peak_bytes}, {"validation_and_identity_s", probed.evaluation_images(plan)},
+  return {{"start_s", probed.start},
+          {"class_image_s", probed.class_image},
+          {"class_picture_s", probed.class_image},
+          {"step_s", probed.step},
+          {"checkpoint_s", probed.checkpoint},
+          {"finish_s", probed.finish},
+          {"timed_steps", probed.timed_steps},
+          {"peak_bytes", probed.peak_bytes},
+          {"validation_and_identity_s", probed.evaluation_images(plan)},
+          {"looks_s", probed.evaluation_images(plan)},
           {"total_s", probed.total(plan)}};
 }
 
@@ -72,7 +81,9 @@ Json plan_json(const RunPlan& plan, const std::vector<Rental>& rentals, const st
           {"flops",
            {{"step", plan.work.step},
             {"class_images", plan.work.class_images},
+            {"class_pictures", plan.work.class_images},
             {"validation_and_identity", plan.work.evaluation_images},
+            {"looks", plan.work.evaluation_images},
             {"encoding", plan.work.encoding},
             {"total", plan.work.total}}},
           {"cpu", memory_json(plan.on_cpu)},
