@@ -6,6 +6,7 @@
 #include <string>
 
 #include "model/files/install_paths.h"
+#include "model/generate/generate_options.h"
 #include "model/options/field.h"
 
 namespace sdtune::app {
@@ -23,7 +24,8 @@ struct EvalOptions {
   std::int64_t num_class_images = 128;
   bool quick = false;
   std::int64_t steps = 30;
-  double guidance_scale = 7.5;
+  // For SDXL, too: results are compared with those of other bases.
+  double guidance_scale = model::default_guidance_scale(false);
   std::int64_t seed = 0;
   std::string output = "eval";
   bool json = false;

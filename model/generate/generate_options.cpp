@@ -128,10 +128,6 @@ FieldList GenerateOptions::fields() {
   return list;
 }
 
-double default_guidance_scale(bool is_xl) {
-  return is_xl ? 5.0 : 7.5;
-}
-
 const std::string& python_keyword(const FieldInfo& info) {
   return info.aliases.empty() ? info.name : info.aliases.front();
 }

@@ -51,7 +51,9 @@ struct GenerateOptions {
 };
 
 // diffusers' default of each pipeline class: 7.5, StableDiffusionXLPipeline 5.0.
-double default_guidance_scale(bool is_xl);
+constexpr double default_guidance_scale(bool is_xl) {
+  return is_xl ? 5.0 : 7.5;
+}
 
 // The name of an option in Python: diffusers' where it has another one ("steps" -> "num_inference_steps").
 const std::string& python_keyword(const FieldInfo& info);

@@ -32,8 +32,6 @@ struct DataOptions {
   std::int64_t class_num_inference_steps = 50;  // diffusers' defaults
   std::optional<double> class_guidance_scale;   // unset: the base's, 7.5 and 5 for SDXL
 
-  bool guides_class_images() const { return class_guidance_scale.value_or(7.5) > 1; }  // two calls of the UNet a step
-
   std::optional<std::int64_t> resolution;  // px; unset: UNet sample_size x VAE factor
   bool center_crop = true;
   std::optional<std::string> crop_style;  // center, face, random; unset: as center_crop says

@@ -10,8 +10,8 @@ namespace sdtune::train {
 
 // What a base says of options that are not given.
 struct BaseDefaults {
-  std::int64_t resolution = 512;  // px
-  double guidance_scale = 7.5;    // of its pipeline
+  std::int64_t resolution = 0;  // px
+  double guidance_scale = 0;    // model::default_guidance_scale of its pipeline
 };
 
 // Fills in resolution and class_guidance_scale (the base's where they are not given), class_data_dir and output.

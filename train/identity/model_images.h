@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/generate/generate_options.h"
 #include "model/pipeline/bundle.h"
 
 namespace sdtune::train {
@@ -19,7 +20,8 @@ inline constexpr std::int64_t kOwnSide = 0;
 
 struct ModelImageOptions {
   std::int64_t steps = 30;
-  double guidance_scale = 7.5;
+  // For SDXL, too: scores are compared with those of earlier versions and of other bases.
+  double guidance_scale = model::default_guidance_scale(false);
   const std::atomic<bool>* stop = nullptr;  // read between two steps
   std::int64_t side = kOwnSide;             // px of the result; kOwnSide: as the model generates them
 };

@@ -29,9 +29,10 @@ std::vector<Generation> generations_of(const TrainConfig& config) {
   std::vector<Generation> generations;
   if (config.data.with_prior_preservation) {
     const std::int64_t batch = config.data.sample_batch_size;
+    const bool guided = config.data.class_guidance_scale.value_or(model::default_guidance_scale(false)) > 1;
     generations.push_back({.phase = kClass,
                            .at_once = batch,
-                           .rows = config.data.guides_class_images() ? 2 * batch : batch,
+                           .rows = guided ? 2 * batch : batch,
                            .steps = config.data.class_num_inference_steps});
   }
   if (!config.observe.validation_prompt.empty()) {  // one image after the other

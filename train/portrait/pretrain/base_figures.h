@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "model/base/json.h"
+#include "model/generate/generate_options.h"
 #include "model/pipeline/bundle.h"
 #include "train/portrait/classifier/classifier_measurement.h"
 #include "train/portrait/classifier/portrait_classifier.h"
@@ -16,7 +17,7 @@ struct FigureOptions {
   std::int64_t renders = 512;                  // for the autoencoder's error
   std::int64_t prompts = 512;                  // an image each
   classifier::MeasurementOptions measurement;  // of the classifier, on renders and behind the autoencoder
-  PromptGeneration generation{30, 7.5};        // the defaults of `sample`
+  PromptGeneration generation{30, model::default_guidance_scale(false)};  // the defaults of `sample`
 };
 
 // {"vae": {psnr_db, images}, "classifier": {renders, reconstructions: accuracy by head}, "prompts": {images, steps,
