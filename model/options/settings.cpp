@@ -13,12 +13,13 @@ namespace {
 // Options that people know from other trainers and that sdtune refuses on purpose: the reason helps more than a near
 // name.
 constexpr std::pair<const char*, const char*> kRefused[] = {
-    {"fsdp", "sharding of a UNet that fits one device is not supported; ranks train data-parallel"},
-    {"deepspeed", "is not supported; ranks train data-parallel (start them with torchrun)"},
+    {"fsdp", "is not supported: each rank holds all weights; shard shares out gradients and optimizer states"},
+    {"deepspeed",
+     "is not supported; shard shares out gradients and optimizer states, and sdtune launch starts the ranks"},
     {"async", "is not supported; checkpoints are written before training goes on"},
     {"enable_xformers_memory_efficient_attention", "is not needed: attention is fused already"},
-    {"push_to_hub", "is not supported: sdtune never uses the network"},
-    {"hub_token", "is not supported: sdtune never uses the network"},
+    {"push_to_hub", "is no option of training: sdtune push sends a finished model to a hub"},
+    {"hub_token", "is no option: sdtune push and fetch read HF_TOKEN"},
 };
 
 std::string refusal_reason(const std::string& name) {

@@ -31,7 +31,28 @@ def test_an_option_of_train_is_no_unsupported_one_elsewhere(tmp_path: Path) -> N
         ended = run(words, cwd=tmp_path)
         assert ended.returncode == 2
         assert "--use-ema: unknown option" in ended.stderr and "not supported" not in ended.stderr
-    assert "not supported" in run(["train", "--push-to-hub"], cwd=tmp_path).stderr, "others' options keep their reason"
+    assert "--push-to-hub" in (said := run(["train", "--push-to-hub"], cwd=tmp_path).stderr) and "sdtune push" in said
+
+
+def test_the_reason_of_an_option_of_another_trainer_names_what_there_is(tmp_path: Path) -> None:
+    """Commands and options that a refusal points to exist; none denies the network, sharding or starting ranks."""
+    helped = run(["train", "--help"]).stdout
+    commands = run(["--help"]).stdout
+    for option in ("--push-to-hub", "--hub-token", "--fsdp", "--deepspeed"):
+        said = run(["train", option], cwd=tmp_path).stderr
+        assert option in said and "never uses the network" not in said and "torchrun" not in said, said
+        assert all(re.search(rf"^  {name} ", commands, re.MULTILINE) for name in re.findall(r"sdtune (\w+)", said)), said
+        assert "shard" not in said or "--shard" in helped
+
+
+def test_architecture_says_which_room_each_python_test_is_for() -> None:
+    """Each file once, and rooms that are there."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", text[text.index("| room | tests/python"):], re.MULTILINE)[1:]
+    named = [name for _, names in rows for name in re.findall(r"`(\w+)`", names)]
+    assert sorted(named) == sorted(path.stem.removeprefix("test_") for path in (ROOT / "tests" / "python").glob("test_*.py"))
+    rooms = [room for cell, _ in rows for room in cell.split(", ") if "/" in room]
+    assert len(rooms) > 30 and [room for room in rooms if not (ROOT / room).is_dir()] == []
 
 
 def test_architecture_names_every_part_of_the_configuration() -> None:

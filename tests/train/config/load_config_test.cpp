@@ -146,7 +146,7 @@ constexpr BadConfig kBadConfigs[] = {
     {"fsdp: true\n", "me.yaml:1", "not supported"},
     {"deepspeed: zero2\n", "me.yaml:1", "not supported"},
     {"async: true\n", "me.yaml:1", "not supported"},
-    {"push_to_hub: true\n", "me.yaml:1", "never uses the network"},
+    {"push_to_hub: true\n", "me.yaml:1", "sdtune push sends a finished model to a hub"},
     {"mixed_precision: fp8\n", "mixed_precision", "one of"},
     {"mixed_precision: float16\n", "mixed_precision", "one of"},
     {"lr_scheduler: cosin\n", "lr_scheduler", "nearest is cosine"},
