@@ -1,0 +1,75 @@
+// Files of the web interface itself are read in tests/python/test_sampling_files.py; here are texts that it seldom
+// writes.
+#include "model/generate/a1111_parameters.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "model/base/error.h"
+
+namespace sdtune::model {
+namespace {
+
+AppliedMetadata apply(const std::string& text, GenerateOptions& options, const Origins& given = {}) {
+  return apply_a1111_parameters(text, "a.png", given, options);
+}
+
+TEST(A1111ParametersText, ComesBackAsItWasWritten) {
+  GenerateOptions written;
+  written.prompt = "a cat, \"so: 3\"\nSteps: are taken";
+  written.negative_prompt = "blur, Seed: 5";
+  written.guidance_scale = 3.25;
+  written.sampler = "dpm++2m_karras";
+  written.steps = 12;
+  written.seed = 7;
+  written.clip_skip = 1;
+  written.hires_scale = 1.5;
+  written.hires_steps = 4;
+  written.hires_strength = 0.6;
+  const std::string text =
+      a1111_parameters(written, {"", "me, of: \"May\"", "0123456789abcdef", {}}, {{48, 64}, "DDIMScheduler"});
+  GenerateOptions read;
+  apply(text, read);
+  EXPECT_EQ(read.prompt, written.prompt);
+  EXPECT_EQ(read.negative_prompt, written.negative_prompt);
+  EXPECT_EQ(read.guidance_scale, 3.25);
+  EXPECT_EQ(read.sampler, "dpm++2m_karras");
+  EXPECT_EQ(read.steps, 12);
+  EXPECT_EQ(read.seed, 7);
+  EXPECT_EQ(read.clip_skip, 1);
+  EXPECT_EQ(read.width, 64);
+  EXPECT_EQ(read.height, 48);
+  EXPECT_EQ(read.hires_scale, 1.5);
+  EXPECT_EQ(read.hires_steps, 4);
+  EXPECT_EQ(read.hires_strength, 0.6);
+}
+
+TEST(A1111ParametersText, OfAnotherKindIsRefused) {
+  GenerateOptions options;
+  for (const char* text : {"", "a cat", "Steps", "a cat\nSeed: 3"})
+    EXPECT_THROW(apply(text, options), ConfigError) << text;
+}
+
+TEST(A1111ParametersText, LeavesWhatIsGiven) {
+  GenerateOptions options;
+  options.seed = 99;
+  apply("a cat\nSteps: 9, Seed: 3", options, {{"seed", "--seed"}});
+  EXPECT_EQ(options.seed, 99);
+  EXPECT_EQ(options.steps, 9);
+}
+
+TEST(A1111ParametersText, NamesWhatHasNoCounterpart) {
+  GenerateOptions options;
+  const AppliedMetadata applied =
+      apply("a cat\nSteps: 9, Sampler: Restart, ADetailer model: face, Size: 64x48", options);
+  std::string all;
+  for (const Problem& warning : applied.warnings) all += warning.line() + "\n";
+  EXPECT_NE(all.find("Restart"), std::string::npos) << all;
+  EXPECT_NE(all.find("ADetailer model"), std::string::npos) << all;
+  EXPECT_EQ(all.find("Size"), std::string::npos) << all;
+  EXPECT_FALSE(options.sampler);
+}
+
+}  // namespace
+}  // namespace sdtune::model
