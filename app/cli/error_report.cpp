@@ -13,6 +13,7 @@
 #include <string>
 
 #include "app/cli/caller.h"
+#include "model/base/error_type.h"
 #include "model/core/out_of_memory.h"
 
 namespace sdtune::app {
@@ -39,18 +40,6 @@ struct Report {
   std::string type = "Error";  // the class of the Python module that says the same
 };
 
-std::string type_of(const Error& error) {
-  if (dynamic_cast<const ConfigError*>(&error) != nullptr) return "ConfigError";
-  if (dynamic_cast<const WeightError*>(&error) != nullptr) return "WeightError";
-  if (dynamic_cast<const DataError*>(&error) != nullptr) return "DataError";
-  if (dynamic_cast<const CheckpointError*>(&error) != nullptr) return "CheckpointError";
-  if (dynamic_cast<const OutOfMemoryError*>(&error) != nullptr) return "OutOfMemoryError";
-  if (dynamic_cast<const StorageError*>(&error) != nullptr) return "StorageError";
-  if (dynamic_cast<const NonFiniteError*>(&error) != nullptr) return "NonFiniteError";
-  if (dynamic_cast<const PeerLostError*>(&error) != nullptr) return "PeerLostError";
-  return "Error";
-}
-
 constexpr const char* kMemoryHint =
     "sample: a smaller --batch or size; train: a smaller --micro-batch or --resolution, or --gradient-checkpointing";
 
@@ -68,7 +57,7 @@ Report describe(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
-    return {error.code(), error.problems(), type_of(error)};
+    return {error.code(), error.problems(), error_type(error)};
   } catch (const c10::Error& error) {
     return describe_torch_error(error);
   } catch (const std::bad_alloc&) {

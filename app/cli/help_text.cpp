@@ -1,5 +1,7 @@
 #include "app/cli/help_text.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <sstream>
 #include <utility>
@@ -105,9 +107,9 @@ std::string entry(const std::string& name, const std::string& explanation, std::
 
 // "rank 16, learning_rate 0.0001"
 std::string values_text(const Preset& preset) {
-  std::string text;
-  for (const auto& [name, value] : preset.values) text += (text.empty() ? "" : ", ") + name + " " + value;
-  return text;
+  std::vector<std::string> values;
+  for (const auto& [name, value] : preset.values) values.push_back(name + " " + value);
+  return fmt::format("{}", fmt::join(values, ", "));
 }
 
 bool is_among(const FieldList& fields, const Field& field) {

@@ -84,9 +84,8 @@ class CheckCommand : public Command {
     const std::string preset = train::preset_line(config);
     if (!preset.empty()) std::printf("preset   %s\n", preset.c_str());
     for (const std::string& line : train::generation_summary(config)) std::printf("generate %s\n", line.c_str());
-    if (config.data.with_prior_preservation && !probe_) {
-      std::puts("time     sdtune plan --probe with the same options measures how long this takes here");
-    }
+    // Not estimated: this machine's pace is known only once a step was timed, and check computes none.
+    if (!probe_) std::puts("time     sdtune plan --probe with the same options measures how long a run takes here");
   }
 
   void print_json(const std::vector<Problem>& problems, const train::Diagnosis& advice) const {

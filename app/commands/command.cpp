@@ -1,5 +1,7 @@
 #include "app/commands/command.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -24,12 +26,10 @@ std::string program_help(const std::vector<std::unique_ptr<Command>>& commands) 
 
 [[noreturn]] void refuse_command(const std::string& word, const std::vector<std::unique_ptr<Command>>& commands) {
   std::vector<std::string> names;
-  std::string list;
   for (const auto& command : commands) {
-    if (command->hidden()) continue;
-    names.push_back(command->help().name);
-    list += (list.empty() ? "" : ", ") + names.back();
+    if (!command->hidden()) names.push_back(command->help().name);
   }
+  const std::string list = fmt::format("{}", fmt::join(names, ", "));
   const std::string near = nearest_name(word, names);
   throw ConfigError(word, "unknown command (allowed: " + list + ")", near.empty() ? "" : "did you mean " + near + "?");
 }

@@ -16,6 +16,7 @@
 #include "app/commands/command.h"
 #include "app/commands/render_options.h"
 #include "app/ui/progress_line.h"
+#include "model/base/clock.h"
 #include "model/image/grid.h"
 #include "model/image/png_write.h"
 #include "train/portrait/renderer/portrait_batch.h"
@@ -31,10 +32,6 @@ namespace portrait = train::portrait;
 std::string image_name(const RenderPlan& plan, std::int64_t image) {
   const std::string_view set = portrait::kPortraitSetNames[static_cast<std::size_t>(plan.set)];
   return fmt::format("{}-{:06}-{:03}", set, plan.person_of(image), plan.view_of(image));
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 void check_sheet(const RenderOptions& options, std::vector<Problem>& problems) {

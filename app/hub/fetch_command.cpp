@@ -1,5 +1,6 @@
 // `sdtune fetch`: a model of a Hugging Face hub into the cache.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -107,13 +108,13 @@ class FetchCommand : public Command {
   }
 
   [[noreturn]] void refuse_no_pipeline(const HubRepository& repository) const {
-    std::string some;
-    std::size_t shown = 0;
+    std::vector<std::string> some;
     for (const std::string& file : repository.files) {
-      if (file.ends_with(".safetensors") && shown++ < 5) some += (some.empty() ? "" : ", ") + file;
+      if (file.ends_with(".safetensors") && some.size() < 5) some.push_back(file);
     }
     throw ConfigError(id_, "is no diffusers pipeline: it has no model_index.json",
-                      "name one file with --file" + (some.empty() ? "" : ", such as " + some));
+                      some.empty() ? "name one file with --file"
+                                   : fmt::format("name one file with --file, such as {}", fmt::join(some, ", ")));
   }
 
   fs::path fetch_file(HubClient& client, const HubRepository& repository, const CacheFolder& folder,

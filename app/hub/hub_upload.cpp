@@ -8,12 +8,12 @@
 #include <map>
 #include <set>
 
-#include "app/hub/base64.h"
 #include "app/hub/hub_words.h"
 #include "app/hub/json_text.h"
 #include "app/hub/lfs_upload.h"
 #include "app/hub/network_error.h"
 #include "model/base/printable.h"
+#include "model/files/base64.h"
 #include "model/files/file_system.h"
 
 namespace sdtune::app {

@@ -6,8 +6,8 @@
 #include <map>
 #include <vector>
 
-#include "app/hub/base_name.h"
 #include "model/base/error.h"
+#include "model/files/base_name.h"
 #include "model/files/file_system.h"
 #include "model/files/hub_cache.h"
 #include "model/files/model_note.h"

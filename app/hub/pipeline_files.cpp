@@ -1,5 +1,7 @@
 #include "app/hub/pipeline_files.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -85,8 +87,7 @@ std::vector<std::string> components_of(const Json& index, const std::vector<std:
   }
   for (const std::string& name : without) {
     if (std::erase(names, name) > 0) continue;
-    std::string allowed;
-    for (const std::string& known : names) allowed += (allowed.empty() ? "" : ", ") + known;
+    const std::string allowed = fmt::format("{}", fmt::join(names, ", "));
     throw ConfigError("--without", "is no component of the model (got " + name + "; allowed: " + allowed + ")");
   }
   return names;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <system_error>
 
-#include "app/hub/base_name.h"
 #include "model/base/error.h"
 #include "model/base/json.h"
+#include "model/files/base_name.h"
 #include "model/files/file_system.h"
 #include "model/files/json_file.h"
 #include "model/lora/lora_file.h"

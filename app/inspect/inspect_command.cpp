@@ -1,6 +1,8 @@
 // `sdtune inspect`.
 #include "app/inspect/inspect_command.h"
 
+#include <fmt/ranges.h>
+
 #include <cstdio>
 
 #include "app/commands/command.h"
@@ -32,11 +34,9 @@ void print_list(const Json& list, const std::string& indent) {
       std::printf("%s- %s\n", indent.c_str(), scalar_text(item).c_str());
       continue;
     }
-    std::string line;
-    for (const auto& [key, value] : item.items()) {
-      line += (line.empty() ? "" : ", ") + printable(key) + " " + scalar_text(value);
-    }
-    std::printf("%s- %s\n", indent.c_str(), line.c_str());
+    std::vector<std::string> values;
+    for (const auto& [key, value] : item.items()) values.push_back(printable(key) + " " + scalar_text(value));
+    std::printf("%s- %s\n", indent.c_str(), fmt::format("{}", fmt::join(values, ", ")).c_str());
   }
 }
 

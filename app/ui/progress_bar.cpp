@@ -1,6 +1,7 @@
 #include "app/ui/progress_bar.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -12,12 +13,6 @@ std::string count_text(std::int64_t count) {
   if (count >= 1000000000) return fmt::format("{:.2f} G", value / 1e9);
   if (count >= 1000000) return fmt::format("{:.1f} M", value / 1e6);
   return count >= 1000 ? fmt::format("{:.1f} k", value / 1e3) : std::to_string(count);
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 // The system's description, which may begin with the device itself: "cpu (Intel ..., 2 threads)".
@@ -64,7 +59,7 @@ void ProgressBar::on_generation(const train::GenerationEvent& event) {
 void ProgressBar::on_start(const train::RunSummary& summary) {
   first_step_ = summary.first_step;
   line_.message("model    " + summary.base + " (" + summary.pipeline_class + ")");
-  line_.message("trains   " + joined(summary.components) + " (" + summary.method +
+  line_.message(fmt::format("trains   {} ({}", fmt::join(summary.components, ", "), summary.method) +
                 "): " + count_text(summary.trainable_parameters) + " of " + count_text(summary.total_parameters) +
                 " parameters");
   line_.message("device   " + device_text(summary) + ", " + summary.dtype);

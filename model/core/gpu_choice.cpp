@@ -1,5 +1,7 @@
 #include "model/core/gpu_choice.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace sdtune::model {
@@ -18,8 +20,7 @@ std::string cuda_text(const CudaBuild& build) {
 
 // "an NVIDIA GPU (PCI 10de:2684)".
 std::string hardware_text(const CudaDriver& driver) {
-  std::string list;
-  for (const std::string& id : driver.hardware) list += (list.empty() ? "" : ", ") + id;
+  const std::string list = fmt::format("{}", fmt::join(driver.hardware, ", "));
   return (driver.hardware.size() == 1 ? "an NVIDIA GPU (PCI " : "NVIDIA GPUs (PCI ") + list + ")";
 }
 
@@ -54,12 +55,13 @@ std::string fault_of_device(const CudaDeviceInfo& device, const CudaBuild& build
   if (device.capability < kNeededCapability) {
     return found + ", and LibTorch needs " + capability_text(kNeededCapability) + " or newer";
   }
-  std::string built;
+  std::vector<std::string> names;
   for (const int architecture : build.architectures) {
     // Machine code runs on its own major version, from its own minor version on.
     if (architecture / 10 == device.capability / 10 && architecture <= device.capability) return "";
-    built += (built.empty() ? "" : ", ") + capability_text(architecture);
+    names.push_back(capability_text(architecture));
   }
+  const std::string built = fmt::format("{}", fmt::join(names, ", "));
   if (build.ptx != 0 && build.ptx <= device.capability) return "";
   return found + ", and this build has kernels for " + built +
          " only: build with -DSDTUNE_CUDA_ARCHITECTURES=" + std::to_string(device.capability) + " or =release";

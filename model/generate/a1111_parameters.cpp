@@ -1,5 +1,7 @@
 #include "model/generate/a1111_parameters.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
@@ -29,11 +31,9 @@ std::string quoted(const std::string& value) {
 
 // "name: hash, name: hash", of pairs of a name and the text that sources.files has the file's hash under.
 std::string hashes_text(const Entries& names, const ImageSources& sources) {
-  std::string text;
-  for (const auto& [name, file] : names) {
-    text += (text.empty() ? "" : ", ") + name + ": " + sources.files.at(file).substr(0, kFileHash);
-  }
-  return text;
+  std::vector<std::string> hashes;
+  for (const auto& [name, file] : names) hashes.push_back(name + ": " + sources.files.at(file).substr(0, kFileHash));
+  return fmt::format("{}", fmt::join(hashes, ", "));
 }
 
 Entries lora_names(const GenerateOptions& options) {
@@ -187,11 +187,9 @@ std::string a1111_parameters(const GenerateOptions& options, const ImageSources&
   text << options.prompt << (options.prompt.empty() || loras.empty() ? "" : " ") << loras << '\n';
   if (options.negative_prompt && !options.negative_prompt->empty())
     text << kNegative << *options.negative_prompt << '\n';
-  bool first = true;
-  for (const auto& [key, value] : entries_of(options, sources, sampling)) {
-    text << (first ? "" : ", ") << key << ": " << value;
-    first = false;
-  }
+  std::vector<std::string> settings;
+  for (const auto& [key, value] : entries_of(options, sources, sampling)) settings.push_back(key + ": " + value);
+  text << fmt::format("{}", fmt::join(settings, ", "));
   return text.str();
 }
 

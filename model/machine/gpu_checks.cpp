@@ -1,6 +1,7 @@
 #include "model/machine/gpu_checks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "model/core/gpu_choice.h"
 
@@ -8,11 +9,10 @@ namespace sdtune::model {
 namespace {
 
 std::string architecture_list(const CudaBuild& build) {
-  std::string list;
-  for (const int architecture : build.architectures) {
-    list += (list.empty() ? "" : ", ") + capability_text(architecture);
-  }
-  return list + (build.ptx == 0 ? "" : ", PTX of " + capability_text(build.ptx));
+  std::vector<std::string> names;
+  for (const int architecture : build.architectures) names.push_back(capability_text(architecture));
+  if (build.ptx != 0) names.push_back("PTX of " + capability_text(build.ptx));
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string driver_line(const MachineReport& report) {

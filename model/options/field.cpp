@@ -1,5 +1,7 @@
 #include "model/options/field.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -127,9 +129,9 @@ std::string value_text(const std::string& value) {
   return yaml_quoted(value);
 }
 std::string value_text(const std::vector<std::string>& items) {
-  std::string text;
-  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + yaml_quoted(item);
-  return "[" + text + "]";
+  std::vector<std::string> quoted;
+  for (const std::string& item : items) quoted.push_back(yaml_quoted(item));
+  return fmt::format("[{}]", fmt::join(quoted, ", "));
 }
 
 }  // namespace
@@ -222,11 +224,7 @@ std::string field_type(const Field& field) {
 
 std::string field_range(const Field& field) {
   const FieldInfo& info = field.info;
-  if (!info.choices.empty()) {
-    std::string text = "one of ";
-    for (std::size_t i = 0; i < info.choices.size(); ++i) text += (i == 0 ? "" : ", ") + info.choices[i];
-    return text;
-  }
+  if (!info.choices.empty()) return fmt::format("one of {}", fmt::join(info.choices, ", "));
   const std::string sign = info.exclusive_min ? " < " : " <= ";
   if (info.min && info.max) return bound_text(*info.min) + sign + "x <= " + bound_text(*info.max);
   if (info.min) return std::string(info.exclusive_min ? "x > " : "x >= ") + bound_text(*info.min);

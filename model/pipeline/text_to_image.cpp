@@ -11,6 +11,7 @@
 #include "model/pipeline/denoiser.h"
 #include "model/pipeline/guidance.h"
 #include "model/pipeline/init_image_latents.h"
+#include "model/weights/tensor_text.h"
 
 namespace sdtune::model {
 namespace {
@@ -79,9 +80,8 @@ torch::Tensor start_latents(const ModelBundle& bundle, const SampleRequest& requ
                                            size.width / factor};
   if (!request.latents.defined()) return noise.draw(shape, bundle.dtype(), bundle.device());
   if (request.latents.sizes() != torch::IntArrayRef(shape)) {
-    std::string wanted;
-    for (const std::int64_t extent : shape) wanted += (wanted.empty() ? "" : ", ") + text(extent);
-    throw ConfigError("latents", "have another shape than prompts, height and width ask for (allowed: " + wanted + ")");
+    throw ConfigError("latents",
+                      "have another shape than prompts, height and width ask for (allowed: " + shape_text(shape) + ")");
   }
   return request.latents.to(bundle.device(), bundle.dtype());
 }

@@ -4,6 +4,7 @@
 
 #include "model/base/error.h"
 #include "model/weights/safetensors_file.h"
+#include "model/weights/tensor_text.h"
 
 namespace sdtune::model {
 namespace {
@@ -19,11 +20,9 @@ torch::Tensor vectors_of(const SafetensorsFile& file, const std::string& name, c
   const std::int64_t width = encoder->config().hidden_size;
   const std::string where = file.path().string() + ": " + name;
   if (vectors.dim() != 2 || vectors.size(1) != width || !vectors.is_floating_point()) {
-    std::string shape;
-    for (const std::int64_t extent : stored.sizes()) shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
     throw WeightError(where,
-                      "is not made for this model's text encoder (got [" + shape + "]; allowed: [vectors, " +
-                          std::to_string(width) + "])",
+                      "is not made for this model's text encoder (got " + shape_text(stored.sizes()) +
+                          "; allowed: [vectors, " + std::to_string(width) + "])",
                       "SD 1.x has vectors of 768 numbers, SD 2.x of 1024, SDXL clip_l of 768 and clip_g of 1280");
   }
   const std::int64_t room = encoder->config().max_position_embeddings - 2;

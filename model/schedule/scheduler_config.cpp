@@ -1,5 +1,7 @@
 #include "model/schedule/scheduler_config.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -62,11 +64,9 @@ constexpr std::array kDiffusersKeys = {"num_train_timesteps",
                                        "sample_gamma"};
 
 std::string list_text(const std::vector<Json>& values) {
-  std::string text;
-  for (const Json& value : values) {
-    text += (text.empty() ? "" : ", ") + (value.is_string() ? value.get<std::string>() : value.dump());
-  }
-  return text;
+  std::vector<std::string> texts;
+  for (const Json& value : values) texts.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 [[noreturn]] void refuse(const std::string& where, const std::string& key, const Json& value,

@@ -1,4 +1,6 @@
 // Class name -> scheduler. A new scheduler is one line here.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 
@@ -61,8 +63,7 @@ std::unique_ptr<Scheduler> make_scheduler(const std::string& class_name, const J
   const auto found = std::find_if(kClasses.begin(), kClasses.end(),
                                   [&](const SchedulerClass& entry) { return entry.name == class_name; });
   if (found == kClasses.end()) {
-    std::string allowed;
-    for (const std::string& name : scheduler_class_names()) allowed += (allowed.empty() ? "" : ", ") + name;
+    const std::string allowed = fmt::format("{}", fmt::join(scheduler_class_names(), ", "));
     const std::string nearest = nearest_name(class_name, scheduler_class_names());
     throw WeightError(where, "unknown scheduler (got " + class_name + "; allowed: " + allowed + ")",
                       nearest.empty() ? "" : "did you mean " + nearest + "?");

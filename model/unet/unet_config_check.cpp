@@ -1,5 +1,7 @@
 #include "model/unet/unet_config_check.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 
@@ -13,8 +15,7 @@ using Names = std::vector<std::string>;
 void check_names(const JsonObject& object, const std::string& key, const Names& names, const Names& allowed) {
   for (const std::string& name : names) {
     if (std::find(allowed.begin(), allowed.end(), name) != allowed.end()) continue;
-    std::string list;
-    for (const std::string& known : allowed) list += (list.empty() ? "" : ", ") + known;
+    const std::string list = fmt::format("{}", fmt::join(allowed, ", "));
     object.fail(key, "not supported (got " + name + "; allowed: " + list + ")");
   }
 }

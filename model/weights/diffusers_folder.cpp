@@ -1,5 +1,7 @@
 #include "model/weights/diffusers_folder.h"
 
+#include <fmt/ranges.h>
+
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -28,8 +30,7 @@ std::string part_class(JsonObject& index, const std::string& part, const std::ve
   }
   const std::string name = entry[1].get<std::string>();
   if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), name) == allowed.end()) {
-    std::string list;
-    for (const std::string& option : allowed) list += (list.empty() ? "" : ", ") + option;
+    const std::string list = fmt::format("{}", fmt::join(allowed, ", "));
     index.fail(part, "is of a class that is not supported (got " + name + "; allowed: " + list + ")");
   }
   return name;

@@ -1,7 +1,10 @@
 #include "model/weights/load_into.h"
 
+#include <fmt/ranges.h>
+
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <map>
 
 #include "model/base/error.h"
@@ -54,9 +57,9 @@ std::map<std::string, Match> match_keys(const torch::nn::Module& module, const T
 void add_count(const std::vector<std::string>& names, const char* what, std::string& text) {
   if (names.empty()) return;
   text += text.empty() ? "" : ", ";
-  text += std::to_string(names.size()) + " " + what + " (";
-  for (std::size_t i = 0; i < names.size() && i < kNamesShown; ++i) text += (i > 0 ? ", " : "") + names[i];
-  text += names.size() > kNamesShown ? ", ...)" : ")";
+  const std::size_t shown = std::min<std::size_t>(names.size(), kNamesShown);
+  text += fmt::format("{} {} ({}{})", names.size(), what, fmt::join(names.data(), names.data() + shown, ", "),
+                      names.size() > shown ? ", ..." : "");
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // sdtune.TrainConfig: every option of training as an attribute, made from the one list of fields.
+#include <fmt/ranges.h>
+
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
@@ -194,12 +196,12 @@ void register_config(py::module_& module) {
       .def("__eq__", [](TrainConfig& one, TrainConfig& other) { return to_dict(one).equal(to_dict(other)); })
       .def("__repr__",
            [](TrainConfig& config) {
-             std::string text;
+             std::vector<std::string> values;
              for (const Field& field : config.fields()) {
                if (!config.origins.contains(field.info.name)) continue;  // a default
-               text += (text.empty() ? "" : ", ") + field.info.name + "=" + value_shown(field);
+               values.push_back(field.info.name + "=" + value_shown(field));
              }
-             return "TrainConfig(" + text + ")";
+             return fmt::format("TrainConfig({})", fmt::join(values, ", "));
            })
       .def(py::pickle(&state_of, &config_of_state));
   module.def("_concept_options", &concept_options, "What an entry of concepts may hold, as TrainConfig.options().");

@@ -5,12 +5,14 @@
 
 #include <array>
 #include <exception>
+#include <map>
 #include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "model/base/error.h"
+#include "model/base/error_type.h"
 #include "model/core/out_of_memory.h"
 #include "python/src/module.h"
 
@@ -20,54 +22,35 @@ namespace sdtune::python {
 
 namespace {
 
-// The exception types, made once and never freed: a translator may run while the interpreter shuts down.
-struct ErrorTypes {
-  PyObject* error = nullptr;
-  PyObject* config = nullptr;
-  PyObject* weight = nullptr;
-  PyObject* data = nullptr;
-  PyObject* checkpoint = nullptr;
-  PyObject* out_of_memory = nullptr;
-  PyObject* storage = nullptr;
-  PyObject* non_finite = nullptr;
-  PyObject* peer_lost = nullptr;
-};
-ErrorTypes types;
+// The exception types by their names, made once and never freed: a translator may run while the interpreter shuts down.
+std::map<std::string, PyObject*>& types() {
+  static auto* const made = new std::map<std::string, PyObject*>;
+  return *made;
+}
 
 PyObject* add_type(py::module_& module, const char* name, const char* doc, PyObject* base) {
   PyObject* type = PyErr_NewExceptionWithDoc(("sdtune." + std::string(name)).c_str(), doc, base, nullptr);
   if (type == nullptr) throw py::error_already_set();
   module.add_object(name, type);
+  types()[name] = type;
   return type;
 }
 
 void add_types(py::module_& module) {
-  types.error = add_type(module, "Error",
-                         "What a user can mend. .problems lists every fault (where, what, hint); .exit_code is the one "
-                         "that the program sdtune ends with.",
-                         PyExc_Exception);
-  py::setattr(types.error, "problems", py::tuple());
-  py::setattr(types.error, "exit_code", py::int_(1));
-  types.config = add_type(module, "ConfigError", "An option, its value or a combination is wrong.", types.error);
-  types.weight = add_type(module, "WeightError", "A model folder, weight or tokenizer file is wrong.", types.error);
-  types.data = add_type(module, "DataError", "An image, caption or image folder is wrong.", types.error);
-  types.checkpoint = add_type(module, "CheckpointError", "No valid checkpoint where one was asked for.", types.error);
-  types.out_of_memory = add_type(module, "OutOfMemoryError", "Memory of the host or device ran out.", types.error);
-  types.storage = add_type(module, "StorageError", "The disk refused a write.", types.error);
-  types.non_finite = add_type(module, "NonFiniteError", "Loss or gradients stayed non-finite.", types.error);
-  types.peer_lost = add_type(module, "PeerLostError", "Another rank died or does not respond.", types.error);
-}
-
-PyObject* type_of(const Error& error) {
-  if (dynamic_cast<const ConfigError*>(&error) != nullptr) return types.config;
-  if (dynamic_cast<const WeightError*>(&error) != nullptr) return types.weight;
-  if (dynamic_cast<const DataError*>(&error) != nullptr) return types.data;
-  if (dynamic_cast<const CheckpointError*>(&error) != nullptr) return types.checkpoint;
-  if (dynamic_cast<const OutOfMemoryError*>(&error) != nullptr) return types.out_of_memory;
-  if (dynamic_cast<const StorageError*>(&error) != nullptr) return types.storage;
-  if (dynamic_cast<const NonFiniteError*>(&error) != nullptr) return types.non_finite;
-  if (dynamic_cast<const PeerLostError*>(&error) != nullptr) return types.peer_lost;
-  return types.error;
+  PyObject* error = add_type(module, "Error",
+                             "What a user can mend. .problems lists every fault (where, what, hint); .exit_code is the "
+                             "one that the program sdtune ends with.",
+                             PyExc_Exception);
+  py::setattr(error, "problems", py::tuple());
+  py::setattr(error, "exit_code", py::int_(1));
+  add_type(module, "ConfigError", "An option, its value or a combination is wrong.", error);
+  add_type(module, "WeightError", "A model folder, weight or tokenizer file is wrong.", error);
+  add_type(module, "DataError", "An image, caption or image folder is wrong.", error);
+  add_type(module, "CheckpointError", "No valid checkpoint where one was asked for.", error);
+  add_type(module, "OutOfMemoryError", "Memory of the host or device ran out.", error);
+  add_type(module, "StorageError", "The disk refused a write.", error);
+  add_type(module, "NonFiniteError", "Loss or gradients stayed non-finite.", error);
+  add_type(module, "PeerLostError", "Another rank died or does not respond.", error);
 }
 
 void raise(PyObject* type, const std::vector<Problem>& problems, ExitCode code, const std::string& text) {
@@ -82,14 +65,14 @@ void raise_out_of_memory(const std::string& cause) {
       "memory", cause,
       "train: a smaller micro_batch or resolution, or gradient_checkpointing; pipeline: fewer or smaller "
       "images"};
-  raise(types.out_of_memory, {problem}, ExitCode::kOutOfMemory, problem.line());
+  raise(types().at("OutOfMemoryError"), {problem}, ExitCode::kOutOfMemory, problem.line());
 }
 
 void translate(std::exception_ptr thrown) {
   try {
     std::rethrow_exception(std::move(thrown));
   } catch (const Error& error) {
-    raise(type_of(error), error.problems(), error.code(), error.what());
+    raise(types().at(error_type(error)), error.problems(), error.code(), error.what());
   } catch (const c10::Error& error) {
     if (model::is_out_of_memory(error)) {
       raise_out_of_memory(error.msg());

@@ -1,5 +1,7 @@
 #include "train/config/concept_options.h"
 
+#include <fmt/ranges.h>
+
 #include <utility>
 
 #include "model/base/json.h"
@@ -24,9 +26,9 @@ void read_entry(const Json& entry, const std::string& where, ConceptOptions& sub
     const std::string place = where + "." + key;
     const Field* field = find_field(fields, key);
     if (field == nullptr) {
-      const std::string near = nearest_name(key, field_names(fields));
-      std::string allowed;
-      for (const Field& known : fields) allowed += (allowed.empty() ? "" : ", ") + known.info.name;
+      const std::vector<std::string> names = field_names(fields);
+      const std::string near = nearest_name(key, names);
+      const std::string allowed = fmt::format("{}", fmt::join(names, ", "));
       problems.push_back(
           {place, "unknown key (allowed: " + allowed + ")", near.empty() ? "" : "did you mean " + near + "?"});
       continue;

@@ -1,5 +1,7 @@
 #include "train/config/preset.h"
 
+#include <fmt/ranges.h>
+
 #include <filesystem>
 
 #include "model/files/install_paths.h"
@@ -64,8 +66,9 @@ std::vector<std::pair<std::string, std::string>> values_of_preset(TrainConfig co
 
 std::string preset_line(const TrainConfig& config) {
   if (config.preset.empty()) return "";
-  std::string text;
-  for (const auto& [name, value] : values_of_preset(config)) text += (text.empty() ? "" : ", ") + name + " " + value;
+  std::vector<std::string> values;
+  for (const auto& [name, value] : values_of_preset(config)) values.push_back(name + " " + value);
+  const std::string text = fmt::format("{}", fmt::join(values, ", "));
   return shown_name(config.preset) + ": " + (text.empty() ? "every value is overridden" : text);
 }
 

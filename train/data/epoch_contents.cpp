@@ -1,6 +1,7 @@
 #include "train/data/epoch_contents.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 #include <utility>
@@ -48,14 +49,15 @@ std::string decimal(double value) {
 std::vector<std::string> describe_epoch(const std::vector<Photo>& photos, std::int64_t class_images,
                                         const BatchShape& shape) {
   std::int64_t shown = 0;
-  std::string list;
+  std::vector<std::string> counts;
   const std::vector<Part> parts = parts_of(photos);
   for (const Part& part : parts) {
     shown += part.photos * part.repeats;
-    list.append(list.empty() ? "" : ", ").append(counted(part.photos, "photo"));
-    if (part.repeats > 1) list.append(" x ").append(std::to_string(part.repeats));
-    if (!part.folder.empty()) list.append(" of ").append(part.folder);
+    std::string& count = counts.emplace_back(counted(part.photos, "photo"));
+    if (part.repeats > 1) count.append(" x ").append(std::to_string(part.repeats));
+    if (!part.folder.empty()) count.append(" of ").append(part.folder);
   }
+  const std::string list = fmt::format("{}", fmt::join(counts, ", "));
   const bool is_sum = parts.size() > 1 || parts.front().repeats > 1;
   const double steps = static_cast<double>(shown) / static_cast<double>(shape.effective());
   std::string line = "one epoch is ";

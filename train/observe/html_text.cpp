@@ -1,11 +1,10 @@
 #include "train/observe/html_text.h"
 
-#include <openssl/evp.h>
-
 #include <cstddef>
 #include <system_error>
 
 #include "model/base/error.h"
+#include "model/files/base64.h"
 #include "model/files/file_system.h"
 
 namespace sdtune::train {
@@ -34,15 +33,6 @@ std::string html_escaped(std::string_view text) {
     }
   }
   return escaped;
-}
-
-std::string base64(std::string_view bytes) {
-  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // OpenSSL ends it with a zero
-  const int length =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-  text.resize(static_cast<std::size_t>(length));
-  return text;
 }
 
 std::string html_image(const std::filesystem::path& png, const std::string& description) {

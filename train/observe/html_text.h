@@ -10,9 +10,6 @@ namespace sdtune::train {
 // With &, <, > and both quotes escaped: safe between tags and inside an attribute's quotes.
 std::string html_escaped(std::string_view text);
 
-// RFC 4648, with padding.
-std::string base64(std::string_view bytes);
-
 // "<img ...>" that holds the PNG file itself; empty when the file is not there or cannot be read.
 std::string html_image(const std::filesystem::path& png, const std::string& description);
 

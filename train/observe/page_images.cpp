@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/base/error.h"
+#include "model/files/base64.h"
 #include "model/files/file_system.h"
 #include "model/image/image_read.h"
 #include "model/image/png_write.h"

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "model/base/clock.h"
 #include "model/base/error.h"
 #include "train/observe/html_text.h"
 #include "train/observe/report_style.h"
@@ -18,10 +19,6 @@ constexpr double kCostFactor = 100;       // the interval is at least this many 
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double seconds_since_1970() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 std::string configuration(const fs::path& path) {

@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <ctime>
@@ -35,12 +36,6 @@ constexpr Shown kSteps[] = {{"loss", "loss", ""},
                             {"loss_scale", "loss scale", ""},
                             {"images_per_s", "speed", "photos/s"},
                             {"max_memory_bytes", "highest memory", "GiB", 1 / kGibibyte}};
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
 
 std::string duration(double seconds) {
   const auto whole = static_cast<std::int64_t>(std::max(0.0, seconds) + 0.5);
@@ -124,7 +119,7 @@ std::string facts_table(const ReportState& state, const ReportData& data) {
       summary.class_images > 0 ? ", and " + std::to_string(summary.class_images) + " class images" : "";
   std::string rows =
       html_row({"base", summary.base}) +
-      html_row({"trained", joined(summary.components) + " (" + summary.method + "), " +
+      html_row({"trained", fmt::format("{} ({}), ", fmt::join(summary.components, ", "), summary.method) +
                                std::to_string(summary.trainable_parameters) + " parameters"}) +
       html_row({"photos",
                 std::to_string(summary.images) + " of " + std::to_string(summary.resolution) + " px" + class_images}) +

@@ -5,7 +5,6 @@
 
 #include <vector>
 
-#include "train/optim/gradient_sums.h"
 #include "train/optim/optimizer_shard.h"
 #include "train/optim/trained_parameter.h"
 

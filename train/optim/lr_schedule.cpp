@@ -1,5 +1,7 @@
 #include "train/optim/lr_schedule.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -37,11 +39,12 @@ double polynomial(const LrSchedule& schedule, std::int64_t updates, double decay
 }  // namespace
 
 LrCurve parse_lr_curve(const std::string& name) {
-  std::string allowed;
+  std::vector<std::string_view> names;
   for (const auto& [known, curve] : kCurves) {
     if (name == known) return curve;
-    allowed += (allowed.empty() ? "" : ", ") + std::string(known);
+    names.emplace_back(known);
   }
+  const std::string allowed = fmt::format("{}", fmt::join(names, ", "));
   throw ConfigError("lr_scheduler", "unknown curve (got " + name + "; allowed: " + allowed + ")");
 }
 

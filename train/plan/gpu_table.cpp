@@ -1,5 +1,7 @@
 #include "train/plan/gpu_table.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -18,8 +20,7 @@ class Entry {
   Entry(const YamlValue& value, std::string where, std::initializer_list<std::string_view> allowed)
       : value_(value), where_(std::move(where)) {
     if (value.kind != YamlValue::Kind::kMapping) fail(value.line, "is not a mapping", "keys and values");
-    std::string names;
-    for (const std::string_view name : allowed) names += (names.empty() ? "" : ", ") + std::string(name);
+    const std::string names = fmt::format("{}", fmt::join(allowed, ", "));
     for (const auto& [key, entry] : value.entries) {
       if (std::find(allowed.begin(), allowed.end(), key) == allowed.end()) {
         fail(entry.line, "has an unknown key " + key, names);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <vector>
 
+#include "model/base/clock.h"
 #include "model/generate/image_generator.h"
 
 namespace sdtune::train {
@@ -13,10 +14,6 @@ namespace sdtune::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "model/base/clock.h"
 #include "train/profile/operator_flops.h"
 
 namespace sdtune::train {
@@ -15,10 +16,6 @@ namespace sdtune::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 }  // namespace
 

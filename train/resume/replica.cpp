@@ -1,5 +1,7 @@
 #include "train/resume/replica.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <iterator>
 #include <vector>
@@ -28,10 +30,10 @@ void append_files(std::string& text, const std::string& what, const Hashes& firs
   if (names.empty()) return;
   Hashes all = first;
   all.insert(other.begin(), other.end());
-  text += (text.empty() ? "" : ", ") + what + " (" + std::to_string(names.size()) + " of " +
-          std::to_string(all.size()) + ": ";
-  for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  text += names.size() > kMostNames ? ", ...)" : ")";
+  const std::size_t shown = std::min<std::size_t>(names.size(), kMostNames);
+  text += text.empty() ? "" : ", ";
+  text += fmt::format("{} ({} of {}: {}{})", what, names.size(), all.size(),
+                      fmt::join(names.data(), names.data() + shown, ", "), names.size() > shown ? ", ..." : "");
 }
 
 std::string checkpoint_text(const Replica& replica) {

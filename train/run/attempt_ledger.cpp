@@ -1,9 +1,9 @@
 #include "train/run/attempt_ledger.h"
 
 #include <algorithm>
-#include <chrono>
 #include <sstream>
 
+#include "model/base/clock.h"
 #include "model/files/json_file.h"
 
 namespace sdtune::train {
@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kUnknownEnd = "not known: it was killed, or the machine was lost";
 
 std::int64_t whole_seconds_since_1970() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return static_cast<std::int64_t>(seconds_since_1970());
 }
 
 // The last line of metrics.jsonl that attempt `number` wrote; null for none.

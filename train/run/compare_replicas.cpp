@@ -1,5 +1,7 @@
 #include "train/run/compare_replicas.h"
 
+#include <fmt/ranges.h>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,16 +49,18 @@ Replica own_replica(const TrainConfig& config, Preflight& preflight) {
     return "rank " + std::to_string(rank) + " (" + of_ranks[rank].at("host").get<std::string>() + ")";
   };
   const Replica first = Replica::from_json(of_ranks[0].at("replica"));
-  std::string who, what;
+  std::vector<std::string> different;
+  std::string what;
   std::size_t others = 0;
   for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {
     const std::string difference = replica_difference(first, Replica::from_json(of_ranks[rank].at("replica")));
     if (difference.empty()) continue;
-    who += (who.empty() ? "" : ", ") + name(rank);
+    different.push_back(name(rank));
     if (++others > kMostRanks) continue;
     what += others == 1 ? "has " : "; rank " + std::to_string(rank) + " has ";
     what += difference;
   }
+  const std::string who = fmt::format("{}", fmt::join(different, ", "));
   throw ConfigError(who, what + ", compared with " + name(0), "all ranks must read the same files");
 }
 

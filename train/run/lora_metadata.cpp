@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "model/base/json.h"
+#include "model/files/base_name.h"
 #include "model/files/model_fingerprint.h"
 #include "model/single_file/model_spec.h"
 
@@ -64,11 +65,6 @@ Json photo_folders(const std::vector<Photo>& photos) {
   return json;
 }
 
-std::string base_name(const std::string& base) {
-  const fs::path path = fs::path(base).lexically_normal();
-  return valid_text((path.has_filename() ? path : path.parent_path()).filename().string());
-}
-
 const char* kohya_family(model::ModelFamily family) {
   if (family == model::ModelFamily::kSdxl) return "sdxl_base_v1-0";
   return family == model::ModelFamily::kSd1 ? "sd_v1" : "sd_v2";
@@ -116,7 +112,8 @@ void add_training(Metadata& metadata, const Run& run) {
 
 std::map<std::string, std::string> lora_metadata(const Run& run, const std::string& title, const std::string& trigger) {
   const std::optional<model::ModelFamily> family = model::published_family(run.bundle);
-  const std::string base = base_name(run.config.run.base.empty() ? run.bundle.folder.string() : run.config.run.base);
+  const std::string base =
+      valid_text(public_base_name(run.config.run.base.empty() ? run.bundle.folder.string() : run.config.run.base));
   Metadata metadata = {{"ss_network_module", "networks.lora"},
                        {"ss_network_dim", std::to_string(run.config.lora.rank)},
                        {"ss_network_alpha", fmt::format("{:g}", run.config.lora.alpha())},

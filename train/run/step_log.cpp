@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "model/base/clock.h"
 #include "train/optim/clip_grad.h"
 #include "train/run/memory_use.h"
 #include "train/run/train_step.h"
@@ -16,10 +17,6 @@ constexpr std::size_t kMostPending = 20;
 // What the estimate is made from: this much time, or this many steps where they are quick.
 constexpr double kTimedSeconds = 2;
 constexpr std::int64_t kTimedSteps = 3;
-
-double seconds_since_1970() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 

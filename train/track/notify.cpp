@@ -2,19 +2,15 @@
 
 #include <algorithm>
 #include <cctype>
-#include <chrono>
 #include <utility>
 
+#include "model/base/clock.h"
 #include "model/base/error.h"
 #include "train/track/tracker_check.h"
 
 namespace sdtune::train {
 
 namespace {
-
-double seconds_since_1970() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 bool is_web_address(const std::string& url) {
   const std::size_t scheme = url.starts_with("https://") ? 8 : url.starts_with("http://") ? 7 : 0;

@@ -9,6 +9,7 @@
 
 #include "model/base/error.h"
 #include "model/base/json.h"
+#include "model/core/image_tensor.h"
 #include "model/files/sha256.h"
 #include "train/portrait/renderer/renderer.h"
 
@@ -142,7 +143,7 @@ torch::Tensor ImagePool::images(const std::vector<std::int64_t>& indices) {
     const auto* from = reinterpret_cast<const std::uint8_t*>(wait_for(index / kShard)) + index % kShard * bytes;
     to = std::copy(from, from + bytes, to);
   }
-  return rgb.permute({0, 3, 1, 2}).to(torch::kFloat32).div_(127.5).sub_(1.0).contiguous();
+  return model::normalized_pixels(rgb);
 }
 
 }  // namespace sdtune::train::pretrain

@@ -1,10 +1,10 @@
-#include "app/hub/base_name.h"
+#include "model/files/base_name.h"
 
 #include <filesystem>
 
 #include "model/files/hub_cache.h"
 
-namespace sdtune::app {
+namespace sdtune {
 
 namespace fs = std::filesystem;
 
@@ -24,4 +24,4 @@ std::string public_base_name(const std::string& base) {
   return last.string();
 }
 
-}  // namespace sdtune::app
+}  // namespace sdtune

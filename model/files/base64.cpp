@@ -1,8 +1,8 @@
-#include "app/hub/base64.h"
+#include "model/files/base64.h"
 
 #include <openssl/evp.h>
 
-namespace sdtune::app {
+namespace sdtune {
 
 std::string base64(std::string_view bytes) {
   std::string text;
@@ -18,4 +18,4 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-}  // namespace sdtune::app
+}  // namespace sdtune
