@@ -92,6 +92,27 @@ def parse_ptxas(text: str) -> list[Kernel]:
     return kernels
 
 
+def parse_usage(text: str) -> list[Kernel]:
+    """The kernels of a built library, from `cuobjdump -res-usage`. Stack and local memory of a thread count as spilled; the KiB that
+    CUDA keeps of each block's shared memory, where it has any, is listed from sm_90 on and is not the kernel's."""
+    kernels = []
+    for part in text.split("\narch = sm_")[1:]:
+        arch = re.match(r"\d+", part)[0]
+        for mangled, used in re.findall(r"Function (\w+):\s+(REG:.*)", part):
+            numbers = {name: int(value) for name, value in re.findall(r"(\w+):(\d+)", used)}
+            kept = 1024 if int(arch) >= 90 and numbers["SHARED"] > 0 else 0
+            kernels.append(Kernel(kernel_name(mangled), arch, numbers["REG"], numbers["SHARED"] - kept, numbers["STACK"] + numbers["LOCAL"]))
+    return kernels
+
+
+def read_table(text: str) -> dict[tuple[str, str], tuple[int, int]]:
+    """Registers and shared memory by kernel and architecture, out of the document."""
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    architectures = [cell.removeprefix("sm_") for cell in lines[0][2:]]
+    return {(line[0].strip("`"), arch): (int(registers), int(line[1]))
+            for line in lines[2:] for arch, registers in zip(architectures, line[2:], strict=True)}
+
+
 def nvcc() -> str:
     """The compiler that the build would take."""
     found = os.environ.get("CUDACXX") or shutil.which("nvcc")
