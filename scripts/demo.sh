@@ -7,7 +7,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 run=${1:-runs/me}
 # Without a GPU here, compiling kernels for all kinds of them would only take time.
-[ -e /dev/nvidiactl ] || export SDTUNE_CUDA=${SDTUNE_CUDA:-OFF}
+. scripts/gpu_devices.sh
+has_gpu_device || export SDTUNE_CUDA=${SDTUNE_CUDA:-OFF}
 scripts/setup.sh
 setup_s=$SECONDS
 .venv/bin/sdtune demo --output "$run"

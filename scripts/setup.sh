@@ -12,6 +12,7 @@
 #              SDTUNE_JOBS=N        parallel compilations (default: the number of cores)
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/gpu_devices.sh
 
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: error: %s\n' "$*" >&2; exit 2; }
@@ -50,7 +51,7 @@ has_nvcc() {
 find_cuda() {
   if [ -z "${SDTUNE_CUDA:-}" ]; then
     # nvcc of any version, and a driver of any age, say that this is a machine for GPUs.
-    if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]; then SDTUNE_CUDA=ON; else SDTUNE_CUDA=OFF; fi
+    if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || has_gpu_device; then SDTUNE_CUDA=ON; else SDTUNE_CUDA=OFF; fi
   fi
 }
 
