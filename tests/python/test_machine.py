@@ -15,6 +15,7 @@ from driver_stub import StubbedMachine
 from program import ROOT, run
 
 ME = ROOT / "examples" / "me"
+VAE = ROOT / "models" / "portrait-64" / "vae"
 TOO_OLD = "supports CUDA 12.4, and CUDA 13.0 (driver 580 or newer) is needed"
 V100 = "Tesla V100 has compute capability 7.0, and LibTorch needs 7.5 or newer"
 NO_RUNTIME = "libcuda.so.1 is missing here: start the container with the NVIDIA runtime"
@@ -90,6 +91,21 @@ def test_a_gpu_that_cannot_be_used_is_refused_in_one_line_everywhere(machine: St
     assert not (tmp_path / "run").exists()
     assert not (tmp_path / "images").exists()
     assert run(["check", *train, "--device", "cpu"], **environment).returncode == 0
+
+
+def test_the_demo_goes_on_with_the_cpu(machine: StubbedMachine, tmp_path: Path) -> None:
+    """`train` and `sample` would stop at this GPU; the demo warns once and shows what it has come to show."""
+    needs_kernels()
+    short = ["--max-train-steps", "1", "--num-class-images", "1", "--class-num-inference-steps", "2"]
+    ended = run(["demo", "--output", str(tmp_path / "run"), "--", *short], **machine.environment("NVIDIA H100=9.0", cuda=12040))
+    assert ended.returncode == 0, ended.stderr
+    warnings = [line for line in ended.stderr.splitlines() if "going on with the CPU" in line]
+    assert len(warnings) == 1 and warnings[0].startswith("sdtune: warning: ") and TOO_OLD in warnings[0]
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["attempts"][0]["last_step"] == 1
+    assert (tmp_path / "run" / "sheet.png").is_file()
+    asked = run(["demo", "--output", str(tmp_path / "other"), "--device", "cuda", "--", *short],
+                **machine.environment("NVIDIA H100=9.0", cuda=12040))
+    assert asked.returncode == 2 and TOO_OLD in asked.stderr and "going on" not in asked.stderr
 
 
 def test_no_gpu_is_no_fault(machine: StubbedMachine) -> None:
@@ -173,9 +189,7 @@ def test_machine_and_photos_contradict_each_other() -> None:
     assert ended.stderr.startswith("sdtune: error: --machine: examines no photos")
 
 
-# What LibTorch's accelerator is after a backward pass on the CPU came first: asked by the hooks that libtorch_cuda registers.
-ORDER = """
-import os, sys
+LOADED = """
 import sdtune
 maps = open("/proc/self/maps").read()
 print("loaded" if "libtorch_cuda.so" in maps else "not loaded")
@@ -185,8 +199,7 @@ print("loaded" if "libtorch_cuda.so" in maps else "not loaded")
 def test_python_loads_cuda_before_anything_computes_where_a_gpu_is_usable(machine: StubbedMachine) -> None:
     needs_kernels()
 
-    def loaded(environment: dict[str, str], code: str = ORDER) -> str:
-        import os
+    def loaded(environment: dict[str, str], code: str = LOADED) -> str:
         ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
                                env={**os.environ, **environment})
         return ended.stdout.strip()
@@ -194,6 +207,36 @@ def test_python_loads_cuda_before_anything_computes_where_a_gpu_is_usable(machin
     assert loaded(machine.environment("NVIDIA L4=8.9")) == "loaded"
     assert loaded(machine.environment("Tesla V100=7.0")) == "not loaded"
     assert loaded(machine.without_driver()) == "not loaded"
+
+
+# What is imported and computed first. The backward pass on the CPU asks LibTorch for an accelerator, and LibTorch keeps the answer.
+BACKWARD = """
+import numpy
+vae = sdtune.AutoencoderKL.from_pretrained(sys.argv[1], device="cpu")
+image = numpy.zeros((1, 3, 16, 16), numpy.float32)
+assert sdtune.testing.vae_gradients(vae, image, image)
+"""
+ORDERS = {"torch first": "import torch, sdtune", "torch after": "import sdtune, torch", "CPU work first": f"import sdtune{BACKWARD}import torch"}
+# Asked last: what the hooks of LibTorch's CUDA part answer, and what its default ones would not.
+ANSWERS = """
+import torch
+print(torch.accelerator.current_accelerator(check_available=False), torch.backends.cudnn.version() is not None)
+"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_libtorch_has_not_remembered_that_there_is_no_gpu(machine: StubbedMachine, order: str) -> None:
+    needs_kernels()
+
+    def answers(environment: dict[str, str]) -> str:
+        ended = subprocess.run([sys.executable, "-W", "ignore", "-c", f"import sys\n{ORDERS[order]}\n{ANSWERS}", str(VAE)],
+                               capture_output=True, text=True, env={**os.environ, **environment}, check=False)
+        return ended.stdout.strip() or ended.stderr[-400:]
+
+    assert answers(machine.environment("NVIDIA L4=8.9")) == "cuda True"
+    # Where sdtune sees no usable GPU it loads nothing: the mutant of the order that counts.
+    remembered = answers(machine.without_driver())
+    assert (remembered == "cuda True") == (order != "CPU work first"), remembered
 
 
 def test_a_gpu_with_too_little_memory_is_told_the_preset_that_fits(machine: StubbedMachine, tmp_path: Path) -> None:
