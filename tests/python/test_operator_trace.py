@@ -256,3 +256,12 @@ def test_an_event_that_is_read_early_is_a_wait(product: Product) -> None:
     record = product.train(BUNDLED, **SMALL, validation_prompt="a", validation_steps=2, num_validation_images=1)
     assert record["step 1"].waits == {"event": 1}
     assert record["step 2"].waits == {}
+
+
+@pytest.mark.parametrize("sampler", ["euler_a", "dpm++sde", "dpm++2m_sde", "unipc", "lcm", "heun", "pndm"])
+def test_no_sampler_waits(product: Product, sampler: str) -> None:
+    """Also those that draw noise at each step, or look back at several. The first step and the others are counted apart."""
+    record = product.sample(BUNDLED, steps=6, sampler=sampler)
+    assert record["before denoising"].waits == {} and record["denoising"].waits == {}
+    assert record["after denoising"].waits == {"copy to the host": 1}
+    assert record["denoising"].count > 1000
