@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -161,6 +160,19 @@ torch::Tensor parts_of_all(const torch::Tensor& own_parts, const std::vector<std
   return parts;
 }
 
+// What NormPlan::sums gives, by LibTorch's operators: a parameter's whole sum in its first chunk, zeros in the others.
+torch::Tensor chunks_by_library(const std::vector<TrainedParameter>& parameters, torch::Device device) {
+  const std::vector<std::size_t> of_chunks = parameters_of_chunks(parameters);
+  const auto numbers = torch::dtype(torch::kFloat64).device(device);
+  torch::Tensor sums = torch::zeros({static_cast<std::int64_t>(of_chunks.size())}, numbers);
+  if (of_chunks.empty()) return sums;
+  std::vector<std::int64_t> first(parameters.size());
+  for (std::size_t i = of_chunks.size(); i-- > 0;) first[of_chunks[i]] = static_cast<std::int64_t>(i);
+  const torch::Tensor norms = torch::stack(at::_foreach_norm(gradients_of(parameters), 2, torch::kFloat32));
+  const torch::Tensor places = model::copy_to_device(torch::tensor(first, torch::kInt64), device);
+  return sums.index_add_(0, places, norms.to(torch::kFloat64).square());  // nothing where a parameter has no chunk
+}
+
 }  // namespace
 
 torch::Tensor gradient_norm_by_library(const std::vector<TrainedParameter>& parameters) {
@@ -182,20 +194,15 @@ torch::Tensor gradient_norm_of_shards(const std::vector<TrainedParameter>& param
   for (const std::size_t index : shard.own) own.push_back(parameters[index]);
   const OptimizerTable* kernels = nullptr;
   std::shared_ptr<const NormPlan> plan;
-  if (optimizer_kernels(device) != nullptr) {
+  if (!own.empty() && optimizer_kernels(device) != nullptr) {
     plan = plan_for(own);
     kernels = proven_kernels(*plan, device);
   }
-  if (kernels != nullptr) {
-    sums.of_parts = parameters_of_chunks(parameters);
-    sums.parts = parts_of_all(plan->sums(*kernels), sums.of_parts, shard);
-    return NormPlan::norm_of(*kernels, sums.parts);
-  }
-  sums.of_parts.resize(parameters.size());
-  std::iota(sums.of_parts.begin(), sums.of_parts.end(), std::size_t{0});
-  const torch::Tensor norms = torch::stack(at::_foreach_norm(gradients_of(own), 2, torch::kFloat32));
-  sums.parts = parts_of_all(norms, sums.of_parts, shard);
-  return sums.parts.norm();
+  // A card may have switched its kernels off where another has not, and the sum over the ranks must fit on both.
+  sums.of_parts = parameters_of_chunks(parameters);
+  const torch::Tensor own_parts = kernels != nullptr ? plan->sums(*kernels) : chunks_by_library(own, device);
+  sums.parts = parts_of_all(own_parts, sums.of_parts, shard);
+  return kernels != nullptr ? NormPlan::norm_of(*kernels, sums.parts) : sums.parts.sum().sqrt().to(torch::kFloat32);
 }
 
 }  // namespace sdtune::train

@@ -203,6 +203,54 @@ TEST(GradientNormKernel, ClipsAsTheCpuDoesAndIsSwitchedOffWhereItDiffers) {
   EXPECT_FALSE(std::isfinite(clip_gradient(with_gradients(gradients), scale, 1.0).factor.item<float>()));
 }
 
+// One card may have switched the kernel off and another not: what they add up over the ranks must be of one size and
+// type all the same, and each must then know the whole norm.
+TEST(GradientNormKernel, RanksAddUpTheSamePartsWhereOneHasSwitchedItOff) {
+  torch::manual_seed(0);
+  const std::vector<TrainedParameter> parameters =
+      with_gradients({torch::randn({40000}), torch::randn({7, 5}).to(torch::kBFloat16), torch::randn({3}),
+                      torch::randn({9000}), torch::zeros({0})});
+  const torch::Tensor scale = torch::scalar_tensor(4.0F);
+  const double whole = clip_gradient(parameters, scale, 1.0).norm.item<double>();
+  std::vector<torch::Tensor> sent(2);
+  std::vector<ClippedGradient> clipped(2);
+  for (const int round : {0, 1}) {  // the second one knows what the other rank sends
+    for (const std::size_t rank : {0, 1}) {
+      Tables tables;
+      if (rank == 1) tables.optim.gradient_norm = half_norm;
+      const StandInScope scope(tables);
+      OptimizerShard shard;
+      shard.own = rank == 0 ? std::vector<std::size_t>{0, 2} : std::vector<std::size_t>{1, 3, 4};
+      shard.total = parameters.size();
+      shard.sum = [&](const torch::Tensor& parts) {
+        if (round == 0) sent[rank] = parts.clone();
+        if (round == 1) torch::Tensor(parts).add_(sent[1 - rank]);
+      };
+      testing::internal::CaptureStderr();
+      clipped[rank] = clip_gradient(parameters, scale, 1.0, &shard);
+      EXPECT_EQ(testing::internal::GetCapturedStderr().empty(), rank == 0);
+    }
+    ASSERT_EQ(sent[0].sizes(), sent[1].sizes());
+    ASSERT_EQ(sent[0].scalar_type(), sent[1].scalar_type());
+  }
+  for (const ClippedGradient& one : clipped) {
+    EXPECT_NEAR(one.norm.item<double>() / whole, 1.0, 1e-6);
+    EXPECT_EQ(one.sums.of_parts, clipped[0].sums.of_parts);
+    EXPECT_TRUE(one.sums.parts.equal(clipped[0].sums.parts));
+  }
+  EXPECT_GT(std::abs(sent[0].sum().sqrt().item<double>() / 4.0 / whole - 1.0), 1e-3) << "one rank's part is not all";
+}
+
+TEST(GradientNormKernel, ARankWithoutParametersKnowsTheNormToo) {
+  const std::vector<TrainedParameter> parameters = with_gradients({torch::full({3}, 2.0F)});
+  const Tables tables;
+  const StandInScope scope(tables);
+  OptimizerShard shard;
+  shard.total = 1;
+  shard.sum = [](const torch::Tensor& parts) { torch::Tensor(parts).fill_(12.0); };
+  EXPECT_NEAR(clip_gradient(parameters, torch::scalar_tensor(1.0F), 1.0, &shard).norm.item<double>(), 3.4641016, 1e-6);
+}
+
 void broken_random(float* out, std::int64_t rows, std::int64_t row_size, const std::uint32_t* words,
                    const model::CudaStream& stream) {
   sdtune_cuda_table()->philox_normal(out, rows, row_size, words, stream);
