@@ -8,11 +8,20 @@ namespace sdtune::model {
 
 bool is_out_of_memory(const c10::Error& error) {
   if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) return true;
-  constexpr std::array<std::string_view, 3> kSigns = {"DefaultCPUAllocator: can't allocate memory",
-                                                      "DefaultCPUAllocator: not enough memory", "out of memory"};
+  // "ALLOC_FAILED": cuBLAS, cuSOLVER, cuFFT and cuDNN up to 8; "ALLOCATION_FAILED": cuDNN 9. "find an engine": LibTorch
+  // tries every plan of a convolution, drops the error of one whose workspace does not fit, and says this in the end.
+  // "NVML_SUCCESS": LibTorch asks NVML only to word its report that memory ran out, and NVML may be missing.
+  constexpr std::array<std::string_view, 7> kSigns = {"DefaultCPUAllocator: can't allocate memory",
+                                                      "DefaultCPUAllocator: not enough memory",
+                                                      "out of memory",
+                                                      "_ALLOC_FAILED",
+                                                      "_ALLOCATION_FAILED",
+                                                      "unable to find an engine to execute this computation",
+                                                      "Unable to find a valid cuDNN algorithm to run convolution"};
   const std::string_view text = error.what_without_backtrace();
-  return std::any_of(kSigns.begin(), kSigns.end(),
-                     [&](std::string_view sign) { return text.find(sign) != std::string_view::npos; });
+  const auto has = [&](std::string_view sign) { return text.find(sign) != std::string_view::npos; };
+  if (has("NVML_SUCCESS") && has("CUDACachingAllocator.cpp")) return true;
+  return std::any_of(kSigns.begin(), kSigns.end(), has);
 }
 
 }  // namespace sdtune::model

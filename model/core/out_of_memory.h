@@ -6,7 +6,8 @@
 namespace sdtune::model {
 
 // True for c10::OutOfMemoryError (a GPU), and for what a CPU or a driver reports as a plain c10::Error: LibTorch's CPU
-// allocator says "can't allocate memory" (posix_memalign, mmap) or "not enough memory", CUDA "out of memory".
+// allocator says "can't allocate memory" (posix_memalign, mmap) or "not enough memory", CUDA "out of memory", cuBLAS
+// and cuDNN that an allocation failed.
 bool is_out_of_memory(const c10::Error& error);
 
 }  // namespace sdtune::model

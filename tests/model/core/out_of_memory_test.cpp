@@ -26,5 +26,30 @@ TEST(OutOfMemory, IsWhatADeviceSaysAndNothingElse) {
   EXPECT_FALSE(is_out_of_memory(c10::Error(here, "index out of range")));
 }
 
+// The words of LibTorch 2.11 and cuDNN 9, and of those before.
+TEST(OutOfMemory, IsWhatCudasLibrariesSayWhenTheyGetNone) {
+  const c10::SourceLocation here{__func__, __FILE__, __LINE__};
+  for (const char* text :
+       {"CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cuDNN error: CUDNN_STATUS_ALLOC_FAILED", "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+        "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED",
+        "cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `cusolverDnCreate(handle)`",
+        "CUDA driver error: out of memory", "GET was unable to find an engine to execute this computation",
+        "FIND was unable to find an engine to execute this computation",
+        "Unable to find a valid cuDNN algorithm to run convolution",
+        "NVML_SUCCESS == r INTERNAL ASSERT FAILED at \"/pytorch/c10/cuda/CUDACachingAllocator.cpp\":1165, please "
+        "report a bug to PyTorch. "}) {
+    EXPECT_TRUE(is_out_of_memory(c10::Error(here, text))) << text;
+  }
+  for (const char* text :
+       {"CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm( handle)`",
+        "cuDNN error: CUDNN_STATUS_EXECUTION_FAILED", "cuDNN error: CUDNN_STATUS_NOT_SUPPORTED",
+        "CUDA error: an illegal memory access was encountered",
+        "NVML_SUCCESS == r INTERNAL ASSERT FAILED at \"/pytorch/c10/cuda/PeerToPeerAccess.cpp\":78",
+        "block->allocated_ INTERNAL ASSERT FAILED at \"/pytorch/c10/cuda/CUDACachingAllocator.cpp\":714"}) {
+    EXPECT_FALSE(is_out_of_memory(c10::Error(here, text))) << text;
+  }
+}
+
 }  // namespace
 }  // namespace sdtune::model
