@@ -81,9 +81,27 @@ struct KernelGroupNorm : torch::autograd::Function<KernelGroupNorm> {
   }
 };
 
+struct ProofCase {
+  std::vector<std::int64_t> shape;
+  std::int64_t groups;
+  bool silu, has_offset;
+};
+
+// group_norm_cut makes these one block's work, and in the last two several slabs in both memory formats; in the one of
+// many channels also several tiles. Width and height are whole packs or not.
+const std::vector<ProofCase>& proof_cases() {
+  static const std::vector<ProofCase>& cases = *new std::vector<ProofCase>{{{2, 48, 9, 8}, 8, true, true},
+                                                                           {{1, 18, 7, 5}, 3, true, true},
+                                                                           {{2, 48, 9, 8}, 8, false, false},
+                                                                           {{1, 12, 40, 32}, 2, true, false},
+                                                                           {{1, 1056, 18, 14}, 32, false, true}};
+  return cases;
+}
+
 // One case of the proof: y and all gradients, ours in the dtype, theirs in float32 from the same rounded inputs.
-void compare_case(const CudaTable& kernels, const torch::Tensor& like, torch::IntArrayRef shape,
+void compare_case(const CudaTable& kernels, const torch::Tensor& like, const ProofCase& proof,
                   torch::MemoryFormat format, std::vector<ComparedTensor>& compared) {
+  const torch::IntArrayRef shape = proof.shape;
   const auto leaf = [&](torch::IntArrayRef of, int which, torch::ScalarType dtype) {
     const torch::Tensor numbers = proof_numbers(of, which, like.device(), like.scalar_type()).to(dtype);
     return (of.size() == 4 ? numbers.contiguous(format) : numbers).detach().clone().set_requires_grad(true);
@@ -91,26 +109,28 @@ void compare_case(const CudaTable& kernels, const torch::Tensor& like, torch::In
   std::vector<variable_list> results;
   for (const torch::ScalarType dtype : {like.scalar_type(), torch::kFloat32}) {
     const bool is_ours = results.empty();
-    const variable_list leaves = {leaf(shape, 1, dtype), leaf({shape[1]}, 2, dtype), leaf({shape[1]}, 3, dtype),
-                                  leaf({shape[0], shape[1]}, 4, dtype)};
-    const GroupNormArguments arguments = {
-        .weight = leaves[1], .bias = leaves[2], .offset = leaves[3], .groups = shape[1] / 6, .silu = true};
+    variable_list leaves = {leaf(shape, 1, dtype), leaf({shape[1]}, 2, dtype), leaf({shape[1]}, 3, dtype)};
+    if (proof.has_offset) leaves.push_back(leaf({shape[0], shape[1]}, 4, dtype));
+    const GroupNormArguments arguments = {.weight = leaves[1],
+                                          .bias = leaves[2],
+                                          .offset = proof.has_offset ? leaves[3] : torch::Tensor(),
+                                          .groups = proof.groups,
+                                          .silu = proof.silu};
     const torch::Tensor y =
         is_ours ? group_norm_by_kernel(kernels, leaves[0], arguments) : group_norm_by_library(leaves[0], arguments);
     const torch::Tensor dy = leaf(shape, 5, dtype).detach();
     variable_list all = torch::autograd::grad({y}, leaves, {dy});
-    all.push_back(y);
+    all.insert(all.begin(), y);
     results.push_back(all);
   }
-  const char* names[] = {"gradient of x", "gradient of weight", "gradient of bias", "gradient of offset", "values"};
-  for (std::size_t i = 0; i < 5; ++i) compared.push_back({names[i], results[0][i], results[1][i]});
+  const char* names[] = {"values", "gradient of x", "gradient of weight", "gradient of bias", "gradient of offset"};
+  for (std::size_t i = 0; i < results[0].size(); ++i) compared.push_back({names[i], results[0][i], results[1][i]});
 }
 
 KernelDifference compare_group_norm(const CudaTable& kernels, const torch::Tensor& like) {
   std::vector<ComparedTensor> compared;
   for (const auto format : {torch::MemoryFormat::Contiguous, torch::MemoryFormat::ChannelsLast}) {
-    compare_case(kernels, like, {2, 48, 9, 8}, format, compared);  // whole packs
-    compare_case(kernels, like, {1, 18, 7, 5}, format, compared);  // and none
+    for (const ProofCase& proof : proof_cases()) compare_case(kernels, like, proof, format, compared);
   }
   return worst_difference(compared, allowed_difference(like.scalar_type()));
 }

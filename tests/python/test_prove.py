@@ -166,14 +166,25 @@ def test_our_cuda_kernels_pass_where_a_cpu_stands_for_a_gpu(tmp_path: Path) -> N
     assert sum("beside LibTorch" in name for name in names) == 16
 
 
+# Mistakes that a small map with SiLU does not show: file, text, and what it becomes.
+WALK, FORWARD = "model/kernels/cuda/group_norm_walk.cuh", "model/kernels/cuda/group_norm_forward.cu"
+IN_LARGE_MAPS = {
+    "the second tile": (WALK, "blockIdx.x * cut.tile + threadIdx.x % cut.tile", "threadIdx.x % cut.tile"),
+    "the second slab of a plane": (WALK, "begin = slab * cut.slab_size + static_cast<int>", "begin = static_cast<int>"),
+    "SiLU everywhere": (FORWARD, "cut.silu ? z / (1.0f + expf(-z)) : z", "z / (1.0f + expf(-z))"),
+}
+
+
 @pytest.mark.parametrize(("mutant", "found"), [
+    *((name, "kernel group_norm (float32) beside LibTorch") for name in IN_LARGE_MAPS),
     ("the offset forgotten", "kernel group_norm (float32) beside LibTorch"),  # switched off with a warning: training continues
     ("row of the draws", "random numbers that differ"),                       # an error wherever it is used
     ("skip not obeyed", "AdamW (float32)"),
 ])
 def test_a_broken_kernel_fails(tmp_path: Path, mutants: ModuleType, mutant: str, found: str) -> None:
     """A library with one mistake in one kernel."""
-    broken = next(one for one in mutants.MUTANTS if one.name == mutant)
+    here = [mutants.Mutant(name, "group_norm", file, old, new, unit=FORWARD) for name, (file, old, new) in IN_LARGE_MAPS.items()]
+    broken = next(one for one in [*mutants.MUTANTS, *here] if one.name == mutant)
     unit, text = broken.source()
     source = tmp_path / broken.file
     source.parent.mkdir(parents=True)

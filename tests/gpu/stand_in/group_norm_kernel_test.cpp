@@ -114,6 +114,59 @@ TEST(GroupNormKernel, IsSwitchedOffWithOneWarningWhereItDiffers) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "and is warned of once";
 }
 
+// Faults that show in one kind of case only: what each keeps from the kernel, or does to its values.
+template <typename Fault>
+void faulty_forward(const CudaGroupNormForward& tensors, const CudaGroupNorm& shape, CudaType type,
+                    const CudaStream& stream) {
+  CudaGroupNormForward given = tensors;
+  CudaGroupNorm wrong = shape;
+  Fault()(given, wrong);
+  sdtune_cuda_table()->group_norm_forward(given, wrong, type, stream);
+}
+
+struct NoFault {
+  void operator()(CudaGroupNormForward&, CudaGroupNorm&) const {}
+};
+struct AlwaysSilu {
+  void operator()(CudaGroupNormForward&, CudaGroupNorm& shape) const { shape.silu = true; }
+};
+struct OffsetFromBias {  // where there is none
+  void operator()(CudaGroupNormForward& tensors, CudaGroupNorm& shape) const {
+    if (tensors.offset == nullptr && shape.batch == 1) tensors.offset = tensors.bias;
+  }
+};
+struct SecondTile {  // of channels_last: 64 packs of 4 to 8 channels
+  void operator()(CudaGroupNormForward& tensors, CudaGroupNorm& shape) const {
+    if (shape.channels_last && shape.channels > 1024) tensors.bias = tensors.weight;
+  }
+};
+struct SecondSlab {  // of a plane: 4 packs of 8 numbers for each of 32 threads
+  void operator()(CudaGroupNormForward& tensors, CudaGroupNorm& shape) const {
+    if (!shape.channels_last && shape.spatial > 1024) tensors.bias = tensors.weight;
+  }
+};
+
+template <typename Fault>
+std::string warning_of(torch::ScalarType dtype) {
+  Tables tables;
+  tables.model.group_norm_forward = faulty_forward<Fault>;
+  const StandInScope scope(tables);
+  const Inputs in(dtype, torch::MemoryFormat::Contiguous);
+  testing::internal::CaptureStderr();
+  group_norm(in.x, in.arguments());
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(GroupNormKernel, ProofReachesSeveralSlabsAndTilesAndEveryArgument) {
+  for (const auto dtype : {torch::kFloat32, torch::kBFloat16}) {
+    EXPECT_EQ(warning_of<NoFault>(dtype), "");
+    EXPECT_THAT(warning_of<AlwaysSilu>(dtype), HasSubstr("our kernel group_norm"));
+    EXPECT_THAT(warning_of<OffsetFromBias>(dtype), HasSubstr("our kernel group_norm"));
+    EXPECT_THAT(warning_of<SecondTile>(dtype), HasSubstr("our kernel group_norm"));
+    EXPECT_THAT(warning_of<SecondSlab>(dtype), HasSubstr("our kernel group_norm"));
+  }
+}
+
 TEST(GroupNormKernel, LeavesToLibTorchWhatItCannotTake) {
   Tables tables;
   tables.model.group_norm_forward = counted_forward;
