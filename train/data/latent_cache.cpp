@@ -29,6 +29,11 @@ model::DrawKey draw_key(std::uint64_t seed, model::Draw purpose, const BatchSlot
   return {seed, purpose, slot.step, slot.sample, slot.class_image};
 }
 
+// Waits for the device.
+bool is_finite(const torch::Tensor& tensor) {
+  return !torch::isfinite(tensor).logical_not().any().item<bool>();
+}
+
 // A bucket for each size, numbered as the sizes first come.
 class BucketNumbers {
  public:
@@ -45,8 +50,8 @@ class BucketNumbers {
 
 }  // namespace
 
-LatentCache::LatentCache(LatentOptions options, EncodeImages encode, EncodedStore* store)
-    : options_(options), encode_(std::move(encode)), store_(store) {}
+LatentCache::LatentCache(LatentOptions options, EncodeImages encode, EncodedStore* store, EncodeAgain again)
+    : options_(options), encode_(std::move(encode)), store_(store), again_(std::move(again)) {}
 
 bool LatentCache::cached() const {
   return options_.cache && !options_.crop.random;
@@ -76,29 +81,51 @@ LatentCache::CachedImage LatentCache::load_image(const ImageFile& file) {
   const bool stored = store_ != nullptr && cached();
   std::string key;
   if (stored) key = store_key(entry, file.decoded ? file.decoded->sha256 : sha256_hex(bytes));
-  if (const auto found = stored ? store_->load(key) : std::nullopt) {
-    for (const auto& [name, tensor] : *found) {
-      (name == kMean ? entry.moments.mean : entry.moments.deviation) = tensor.to(options_.device);
-    }
-    entry.moments = laid_out(entry.moments);
+  if (const auto found = stored ? stored_moments(key) : std::nullopt) {
+    entry.moments = *found;
     return entry;
   }
   entry.resized = file.decoded ? file.decoded->resized
                                : model::resized(model::decode_image(bytes, where), entry.plan.resized_width,
                                                 entry.plan.resized_height, options_.filter);
   if (!cached()) return entry;
-  entry.moments = encode_views(entry);
+  entry.moments = encode_views(entry, where);
   entry.resized = Image();
   if (stored) store_->save(key, {{kMean, entry.moments.mean}, {kDeviation, entry.moments.deviation}});
   return entry;
 }
 
-LatentCache::Gaussian LatentCache::encode_views(const CachedImage& entry) const {
+// Unset where there are none, and where an earlier version kept numbers that are not finite.
+std::optional<LatentCache::Gaussian> LatentCache::stored_moments(const std::string& key) const {
+  const auto found = store_->load(key);
+  if (!found) return std::nullopt;
+  Gaussian moments;
+  for (const auto& [name, tensor] : *found) {
+    if (!is_finite(tensor)) return std::nullopt;
+    (name == kMean ? moments.mean : moments.deviation) = tensor.to(options_.device);
+  }
+  return laid_out(moments);
+}
+
+LatentCache::Gaussian LatentCache::encode_views(const CachedImage& entry, const std::string& where) {
   const Placing fixed{entry.plan.left, entry.plan.top, false};
   std::vector<torch::Tensor> views = {model::image_to_tensor(cut_out(entry, fixed))};
   if (options_.random_flip) views.push_back(model::image_to_tensor(cut_out(entry, {fixed.left, fixed.top, true})));
   const torch::NoGradGuard no_grad;
-  return gaussian(encode_(torch::stack(views)));
+  const torch::Tensor images = torch::stack(views);
+  Gaussian moments = gaussian(encode_(images));
+  if (is_finite(moments.mean) && is_finite(moments.deviation)) return moments;
+  if (again_.in_float32) {
+    moments = gaussian(again_.in_float32(images));
+    if (!has_warned_ && again_.warn) {
+      again_.warn({where, "overflows in the autoencoder's number format, so it is encoded in float32",
+                   "others that do are not named"});
+    }
+    has_warned_ = true;
+    if (is_finite(moments.mean) && is_finite(moments.deviation)) return moments;
+  }
+  throw DataError(where, "is encoded to numbers that are not finite, in float32 too",
+                  "look at the photo and at the base's VAE: one of them is damaged");
 }
 
 std::string LatentCache::store_key(const CachedImage& entry, const std::string& file_hash) const {

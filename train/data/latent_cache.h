@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "model/base/error.h"
 #include "model/base/image.h"
 #include "model/image/crop.h"
 #include "model/image/resample.h"
@@ -47,6 +48,12 @@ struct ImageFile {
 using EncodeImages = std::function<model::Moments(const torch::Tensor&)>;
 using Progress = std::function<void(std::int64_t done, std::int64_t total)>;
 
+// For images that overflow in the VAE's number format: the same in float32, null where it is float32 already.
+struct EncodeAgain {
+  EncodeImages in_float32;
+  std::function<void(const Problem&)> warn;  // once, naming the first image
+};
+
 class LatentCache {
  public:
   // What is drawn for one slot: the corner of the crop in the resized image, and whether it is mirrored.
@@ -57,10 +64,11 @@ class LatentCache {
   };
 
   // `store`, if given, must outlive load(): moments come from it where it has them, and go there.
-  LatentCache(LatentOptions options, EncodeImages encode, EncodedStore* store = nullptr);
+  LatentCache(LatentOptions options, EncodeImages encode, EncodedStore* store = nullptr, EncodeAgain again = {});
 
   // Reads all images, and encodes them unless the cache is off (then they are kept in memory, resized). Afterwards
-  // the files are not needed any more; with the cache on, neither is the VAE. Throws DataError naming the file.
+  // the files are not needed any more; with the cache on, neither is the VAE. Throws DataError naming the file, also
+  // where its latents are not finite. (Without the cache a step's loss then is not, which needs no further wait.)
   void load(const std::vector<ImageFile>& photos, const std::vector<ImageFile>& class_images,
             const Progress& progress = {});
 
@@ -102,7 +110,8 @@ class LatentCache {
   };
 
   CachedImage load_image(const ImageFile& file);
-  Gaussian encode_views(const CachedImage& entry) const;
+  std::optional<Gaussian> stored_moments(const std::string& key) const;
+  Gaussian encode_views(const CachedImage& entry, const std::string& where);
   std::string store_key(const CachedImage& entry, const std::string& file_hash) const;
   const CachedImage& image_of(const BatchSlot& slot) const;
   Gaussian gaussian(const model::Moments& moments) const;
@@ -114,6 +123,8 @@ class LatentCache {
   LatentOptions options_;
   EncodeImages encode_;
   EncodedStore* store_;
+  EncodeAgain again_;
+  bool has_warned_ = false;
   std::vector<CachedImage> photos_, class_images_;
 };
 

@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "model/core/device.h"
-#include "model/core/device_copy.h"
 #include "model/pipeline/prompt_encoding.h"
 #include "train/config/concept_options.h"
 #include "train/data/dataset_doctor.h"
 #include "train/data/photo_set.h"
 #include "train/dist/stop_request.h"
 #include "train/preflight/rendered_base.h"
+#include "train/prepare/image_encoder.h"
 #include "train/prepare/prepare_class_images.h"
 
 namespace sdtune::train {
@@ -117,8 +117,9 @@ std::unique_ptr<EncodedStore> open_store(const PrepareContext& context) {
   const torch::Dtype dtype = context.bundle.dtype();
   const std::string format = dtype == torch::kFloat32 ? std::string() : fmt::format(" {}", model::dtype_name(dtype));
   const std::string tiles = context.config.data.vae_tiling ? " tiled" : "";
-  const std::string encoder =
-      context.base_hash + " " + c10::DeviceTypeName(context.device.type()) + " " TORCH_VERSION + format + tiles;
+  const std::string products = dtype == torch::kFloat32 && context.config.precision.allow_tf32 ? " tf32" : "";
+  const std::string encoder = context.base_hash + " " + c10::DeviceTypeName(context.device.type()) + " " TORCH_VERSION +
+                              format + tiles + products;
   return std::make_unique<EncodedStore>(
       real_file_system(), folder, encoder, context.group.is_first(),
       [observers = context.observers](const Problem& problem) { tell(observers, &Observer::on_warning, problem); });
@@ -129,6 +130,13 @@ void note_store(const TrainingData& data, std::vector<std::string>& notes) {
   const std::int64_t found = data.store->found(), all = found + data.store->missed();
   notes.push_back(std::to_string(found) + " of " + std::to_string(all) + " encoded images and captions are from " +
                   data.store->folder().string());
+}
+
+EncodeAgain encode_again(const PrepareContext& context) {
+  const auto warn = [observers = context.observers](const Problem& problem) {
+    tell(observers, &Observer::on_warning, problem);
+  };
+  return {float32_image_encoder(context.bundle), warn};
 }
 
 void prepare_masks(const PrepareContext& context, TrainingData& data) {
@@ -145,7 +153,7 @@ void prepare_held_out(const PrepareContext& context, const EncodeImages& encode,
   LatentOptions options = latent_options(context);
   options.random_flip = options.crop.random = false;
   options.cache = true;
-  HeldOut held_out{std::make_unique<LatentCache>(options, encode, data.store.get()), {}};
+  HeldOut held_out{std::make_unique<LatentCache>(options, encode, data.store.get(), encode_again(context)), {}};
   std::vector<ImageFile> files;
   for (const Photo& photo : context.preflight.held_out.folder.photos) {
     files.push_back({photo.path, std::nullopt, decoded_of(context.preflight.held_out, photo)});
@@ -165,12 +173,9 @@ std::vector<std::string> prepare_data(const PrepareContext& context, TrainingDat
   data.identity = context.preflight.photos.identity;
   data.class_images = prepare_class_images(context, concepts);
   data.store = open_store(context);
-  const auto encode = [&bundle = context.bundle](const torch::Tensor& images) {
-    const torch::NoGradGuard encode_without_gradients;
-    const torch::Tensor weight = bundle.vae->parameters().front();
-    return bundle.vae->encode(model::copy_to_device(images, weight.device()).to(weight.scalar_type()));
-  };
-  data.latents = std::make_unique<LatentCache>(latent_options(context), encode, data.store.get());
+  const EncodeImages encode = image_encoder(context.bundle);
+  data.latents =
+      std::make_unique<LatentCache>(latent_options(context), encode, data.store.get(), encode_again(context));
   std::vector<ImageFile> photos, class_images;
   const CropRule rule = crop_rule(context);
   const bool shows_faces = context.config.data.crop() == "face";

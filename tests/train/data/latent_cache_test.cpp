@@ -2,6 +2,9 @@
 
 #include <ATen/Functions.h>
 
+#include <limits>
+
+#include "model/base/error.h"
 #include "model/core/image_tensor.h"
 #include "tests/train/data/image_folder.h"
 
@@ -82,6 +85,75 @@ TEST_F(LatentCacheTest, MemoryFormatChangesNoNumber) {
     options_.memory_format = torch::MemoryFormat::Contiguous;
     EXPECT_FALSE(cache(cached).latents(slots_).is_contiguous(torch::MemoryFormat::ChannelsLast));
   }
+}
+
+// One image of c alone overflows in the VAE's format: a bright one of a T4's float16, say.
+class OverflowTest : public LatentCacheTest {
+ protected:
+  LatentCache load(bool has_float32, bool helps, EncodedStore* store = nullptr) {
+    EncodeAgain again;
+    const auto spoiled = [](const torch::Tensor& images, bool spoils) {
+      model::Moments moments = fake_encode(images);
+      if (spoils && images[0].equal(model::image_to_tensor(test_image(8, 8, 3)))) {
+        moments.logvar[0][0][0][0] = std::numeric_limits<float>::infinity();
+      }
+      return moments;
+    };
+    if (has_float32) {
+      again.in_float32 = [=, this](const torch::Tensor& images) {
+        ++in_float32_;
+        return spoiled(images, !helps);
+      };
+    }
+    again.warn = [this](const Problem& problem) { warnings_.push_back(problem.line()); };
+    LatentCache result(
+        options_, [=](const torch::Tensor& images) { return spoiled(images, true); }, store, again);
+    result.load(files_, {files_[2]});
+    return result;
+  }
+  std::string error_of(bool has_float32) {
+    try {
+      load(has_float32, false);
+    } catch (const DataError& error) {
+      return error.problems().front().line();
+    }
+    return "";
+  }
+
+  int in_float32_ = 0;
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(OverflowTest, IsEncodedInFloat32WithOneWarning) {
+  LatentCache mended = load(true, true);
+  EXPECT_EQ(in_float32_, 2);  // as a photo and as a class image, and no other
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_NE(warnings_[0].find("c.png: overflows in the autoencoder's number format"), std::string::npos)
+      << warnings_[0];
+  EXPECT_TRUE(mended.latents(slots_).equal(cache(true).latents(slots_)));
+}
+
+TEST_F(OverflowTest, IsRefusedWhereFloat32DoesNotHelp) {
+  for (const bool has_float32 : {false, true}) {
+    const std::string error = error_of(has_float32);
+    EXPECT_NE(error.find("c.png: is encoded to numbers that are not finite"), std::string::npos) << error;
+  }
+}
+
+TEST_F(OverflowTest, IsNotTakenFromAStoreEither) {
+  const std::filesystem::path folder = folder_ / "cache";
+  EncodedStore store(real_file_system(), folder, "encoder", true, [](const Problem&) {});
+  load(true, true, &store);
+  std::vector<std::string> keys;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) keys.push_back(file.path().stem().string());
+  EXPECT_EQ(keys.size(), 3u);
+  for (const std::string& key : keys) {
+    model::NamedTensors tensors = *store.load(key);
+    tensors[0].second = torch::full_like(tensors[0].second, std::numeric_limits<float>::quiet_NaN());
+    store.save(key, tensors);
+  }
+  LatentCache again = load(true, true, &store);
+  EXPECT_TRUE(again.latents(slots_).equal(cache(true).latents(slots_)));
 }
 
 TEST_F(LatentCacheTest, FlipsHalfOfTheSlots) {
