@@ -104,6 +104,8 @@ FORBIDDEN_NAMES = re.compile(r"(^|_)(util|utils|helper|helpers|common|misc|manag
 # The one file that may launch a kernel (on the device of its stream), what stands for CUDA on a CPU, and what a launch is.
 LAUNCHER = Path("model/kernels/cuda/launch.cuh")
 STAND_IN = Path("tests/gpu/host")
+# Who computes on a device says whether float32 may be rounded to TF32: cuDNN does it by default.
+DEVICE = re.compile(r"\bmodel::parse_device\s*\(")
 LAUNCH = re.compile(r"<<<|\b(?:cudaLaunch|cuLaunch)\w*\s*\(")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
@@ -149,6 +151,14 @@ def launch_offences(path: Path, text: str) -> list[str]:
     code = COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), text)
     return [f"{path}:{code.count(chr(10), 0, match.start()) + 1}: launches a kernel; only {LAUNCHER} may"
             for match in LAUNCH.finditer(code)]
+
+
+def precision_offences(path: Path, text: str) -> list[str]:
+    """Commands and runs that take a device and leave it to cuDNN what float32 means (python/src has ComputeScope)."""
+    code = COMMENT.sub("", text)
+    if path.parts[0] not in {"app", "train"} or not DEVICE.search(code) or "Tf32Scope" in code:
+        return []
+    return [f"{path}: computes on a device of its own without a Tf32Scope"]
 
 
 def include_graph(files: list[Path]) -> dict[str, set[str]]:
@@ -263,7 +273,7 @@ def main() -> int:
         if FORBIDDEN_NAMES.search(path.name):
             offences.append(f"{path}: name it for its one job, not util, helpers, common, misc or manager")
         if path.suffix != ".py":
-            offences += include_offences(path, text) + launch_offences(path, text)
+            offences += include_offences(path, text) + launch_offences(path, text) + precision_offences(path, text)
         offences += size_offences(path, text)
     print("\n".join(offences) if offences else "layers: ok")
     return 1 if offences else 0

@@ -13,6 +13,7 @@
 #include "app/commands/eval_options.h"
 #include "app/ui/progress_line.h"
 #include "model/core/device.h"
+#include "model/core/tf32_scope.h"
 #include "model/files/hub_cache.h"
 #include "model/files/install_paths.h"
 #include "model/files/model_note.h"
@@ -55,6 +56,7 @@ class EvalCommand : public Command {
     if (!options_.instance_prompt) choose_trigger(chosen.folder);
     const fs::path base_folder = find_model_folder(options_.base);
     const torch::Device device = model::parse_device(options_.device, "--device");
+    const model::Tf32Scope tf32(false);  // --dtype float32 measures in float32
     if (const std::string warning = model::device_warning(options_.device); !warning.empty()) {
       std::fprintf(stderr, "sdtune: warning: --device: %s\n", warning.c_str());
     }

@@ -102,3 +102,16 @@ def test_map_has_each_room_once_and_only_includes_that_follow_from_no_other() ->
 def test_a_launch_elsewhere_is_found(path: str, line: str, found: bool) -> None:
     offences = check_layers.launch_offences(Path(path), "#include <a>\n" + line + "\n")
     assert [offence.split(": ")[0] for offence in offences] == ([f"{path}:2"] if found else [])
+
+
+@pytest.mark.parametrize(("path", "line", "found"), [
+    ("train/run/prepare.cpp", 'const auto device = model::parse_device(text, "device");', True),
+    ("train/run/prepare.cpp", 'model::parse_device(text, "device"); const model::Tf32Scope tf32(false);', False),
+    ("train/run/prepare.cpp", 'model::parse_device(text, "device"); // a Tf32Scope', True),
+    ("app/commands/eval_command.cpp", "model::find_device(text);", False),
+    ("python/src/pipeline.cpp", 'model::parse_device(text, "device");', False),  # ComputeScope of every call
+])
+def test_a_device_without_a_rule_for_float32_is_found(path: str, line: str, found: bool) -> None:
+    """cuDNN rounds float32 convolutions to TF32 by default."""
+    assert check_layers.precision_offences(Path(path), line + "\n") == ([f"{path}: computes on a device of its own without a Tf32Scope"]
+                                                                        if found else [])

@@ -53,6 +53,7 @@ class KernelLibrary {
 
 void prove_kernels(const PieceRequest& request) {
   const torch::Device device = model::parse_device(request.config.run.device, "device");
+  const model::Tf32Scope tf32(false);
   const std::string given = variable("SDTUNE_PROVE_KERNELS");
   std::optional<KernelLibrary> library;
   if (!given.empty()) {

@@ -1,6 +1,7 @@
 #include "train/run/prepare.h"
 
 #include "model/core/device.h"
+#include "model/core/tf32_scope.h"
 #include "train/dist/stop_request.h"
 #include "train/preflight/machine_warnings.h"
 #include "train/preflight/preflight.h"
@@ -21,6 +22,7 @@ PreparedRun prepare_all(const TrainConfig& config, const std::vector<Observer*>&
   prepared.cache = config.data.cache_dir.empty() ? folder.cache() : std::filesystem::path(config.data.cache_dir);
   real_file_system().create_directories(prepared.cache);
   const torch::Device device = model::parse_device(config.run.device, "device");
+  const model::Tf32Scope tf32(config.precision.allow_tf32);  // as `train`, which takes these latents for its own
   const std::unique_ptr<Run> run =
       build_prepared_run(config, connect_ranks(RankEnv(), device, config.dist, ""), device, preflight, observers, stop);
   prepared.photos = preflight.photos;

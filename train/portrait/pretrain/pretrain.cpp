@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/core/device.h"
+#include "model/core/tf32_scope.h"
 #include "train/portrait/classifier/classifier_file.h"
 #include "train/portrait/classifier/classifier_measurement.h"
 #include "train/portrait/pretrain/base_design.h"
@@ -34,13 +35,6 @@ constexpr std::int64_t kCurveImages = 128;
 constexpr const char* kCaptions = "three in ten short";
 constexpr const char* kNoise = "zero terminal SNR";
 
-torch::Dtype compute_dtype(const PretrainOptions& options, torch::Device device) {
-  // Without loss scaling: no float16.
-  const bool takes_bfloat16 = model::fast_dtype(device) == torch::kBFloat16;
-  if (options.mixed_precision == "auto") return takes_bfloat16 ? torch::kBFloat16 : torch::kFloat32;
-  return model::parse_dtype(options.mixed_precision, "mixed_precision");
-}
-
 PoolOptions pool_options(const PretrainOptions& options, const BaseDesign& design) {
   const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   PoolOptions pool;
@@ -64,7 +58,7 @@ class Pretraining {
         observer_(observer),
         design_(BaseDesign::named(options.design)),
         device_(model::parse_device(options.device, "device")),
-        dtype_(compute_dtype(options, device_)),
+        dtype_(pretrain_dtype(options.mixed_precision, model::fast_dtype(device_))),
         starting_hashes_(starting_hashes(options)),
         pool_(real_file_system(), pool_options(options, design_)),
         bundle_(starting_base(options, design_, pool_)) {
@@ -290,7 +284,13 @@ class Pretraining {
 
 }  // namespace
 
+torch::Dtype pretrain_dtype(const std::string& mixed_precision, torch::Dtype fastest) {
+  if (mixed_precision != "auto") return model::parse_dtype(mixed_precision, "mixed_precision");
+  return fastest == torch::kBFloat16 ? torch::kBFloat16 : torch::kFloat32;
+}
+
 PretrainResult pretrain(const PretrainOptions& options, const PretrainObserver& observer, const StopFlag& stop) {
+  const model::Tf32Scope tf32(false);  // mixed_precision says what is rounded
   return Pretraining(options, observer, stop).run();
 }
 
