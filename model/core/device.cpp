@@ -121,7 +121,7 @@ std::string dtype_name(torch::Dtype dtype) {
 torch::Dtype fast_dtype(torch::Device device) {
   if (device.is_cuda()) {
     const CudaDeviceInfo& info = cuda_driver().devices.at(static_cast<std::size_t>(device.index()));
-    return info.capability >= 80 ? torch::kBFloat16 : torch::kFloat16;
+    return computes_bfloat16(info) ? torch::kBFloat16 : torch::kFloat16;
   }
   return torch::kFloat32;
 }

@@ -101,6 +101,10 @@ std::string fault_of_gpu(const CudaDriver& driver, const CudaBuild& build, std::
   return fault_of_device(driver.devices[index], build);
 }
 
+bool computes_bfloat16(const CudaDeviceInfo& gpu) {
+  return gpu.capability >= 80;
+}
+
 GpuChoice choose_gpu(const CudaDriver& driver, const CudaBuild& build) {
   GpuChoice choice;
   if (!has_gpu(driver)) return choice;

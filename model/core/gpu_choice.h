@@ -19,6 +19,9 @@ struct GpuChoice {
 
 GpuChoice choose_gpu(const CudaDriver& driver, const CudaBuild& build);
 
+// From compute capability 8.0; before, LibTorch computes it slowly or not at all.
+bool computes_bfloat16(const CudaDeviceInfo& gpu);
+
 // Why cuda:`index` cannot be used: what was found, what is missing, what is needed. "" when it can.
 std::string fault_of_gpu(const CudaDriver& driver, const CudaBuild& build, std::size_t index);
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import re
 import socket
 import subprocess
 from pathlib import Path
@@ -65,6 +67,20 @@ class Product:
                  "max_train_steps": 1000, "until": steps, **options}
         return self._run(["train", *(f"{name}={str(value).lower() if isinstance(value, bool) else value}"
                                      for name, value in given.items())], ranks)
+
+    def with_gpus(self, gpus: str) -> Product:
+        """The same on a machine whose driver lists these: "NVIDIA T4=7.5;NVIDIA L4=8.9"."""
+        other = copy.copy(self)
+        count = len(gpus.split(";"))
+        other.environment = {**self.environment, "SDTUNE_STUB_GPUS": gpus, "CUDA_VISIBLE_DEVICES": ",".join(map(str, range(count)))}
+        other.folder = self.folder / re.sub(r"\W", "", gpus)
+        other.folder.mkdir(exist_ok=True)
+        return other
+
+    def device(self, word: str) -> dict[str, int]:
+        """Which GPU is the thread's own once `word` was chosen."""
+        done = subprocess.run([str(PROGRAM), "device", word], env=self.environment, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
 
     def sample(self, base: Path, dtype: str = "bfloat16", **options: object) -> Record:
         """Options of `sdtune sample`: parts "before denoising", "denoising", "after denoising"."""

@@ -265,3 +265,34 @@ def test_no_sampler_waits(product: Product, sampler: str) -> None:
     assert record["before denoising"].waits == {} and record["denoising"].waits == {}
     assert record["after denoising"].waits == {"copy to the host": 1}
     assert record["denoising"].count > 1000
+
+
+T4, L4 = "NVIDIA T4=7.5", "NVIDIA L4=8.9"
+
+
+@pytest.mark.parametrize(("gpu", "dtype", "precision"), [(T4, "float16", "fp16"), (L4, "bfloat16", "bf16"),
+                                                         ("NVIDIA A100=8.0", "bfloat16", "bf16")])
+def test_auto_takes_the_number_format_of_the_card(product: Product, gpu: str, dtype: str, precision: str) -> None:
+    """bf16 from compute capability 8.0; before that fp16, in training with loss scaling, which unscales and skips."""
+    machine = product.with_gpus(gpu)
+    assert f"preparation in {dtype}" in machine.sample(BUNDLED, dtype="auto", steps=2)
+    trained = machine.train(BUNDLED, **SMALL, mixed_precision="auto")
+    assert f"begun in {precision}" in trained
+    given = machine.train(BUNDLED, **SMALL, mixed_precision=precision)
+    assert trained[operator_trace.STEADY].operators == given[operator_trace.STEADY].operators
+
+
+def test_a_chosen_gpu_is_the_threads_own(product: Product) -> None:
+    """From then on LibTorch's "cuda" is that one, for whoever names no number."""
+    two = product.with_gpus(f"{T4};{L4}")
+    assert [two.device(word)["current"] for word in ("auto", "cuda", "cuda:0", "cuda:1")] == [0, 0, 0, 1]
+    assert product.with_gpus(f"Tesla V100=7.0;{L4}").device("auto")["current"] == 1
+
+
+def test_a_run_on_the_second_gpu_is_the_same_run(product: Product) -> None:
+    """Every tensor and launch is on cuda:1: the recorded GPU refuses operands of two GPUs, as LibTorch does."""
+    two = product.with_gpus(f"{L4};{L4}")
+    first, second = (two.sample(BUNDLED, steps=3, device=device) for device in ("cuda:0", "cuda:1"))
+    assert second["denoising"] == first["denoising"] and second["denoising"].count > 500
+    trained = [two.train(BUNDLED, **SMALL, device=device)[operator_trace.STEADY] for device in ("cuda:0", "cuda:1")]
+    assert trained[0] == trained[1]

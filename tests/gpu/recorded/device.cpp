@@ -6,12 +6,15 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <unordered_map>
 
+#include "tests/gpu/recorded/current_device.h"
 #include "tests/gpu/recorded/record.h"
 
 namespace sdtune::record {
@@ -32,7 +35,8 @@ class DeviceMemory final : public c10::DeviceAllocator {
     begin_ = next_ = static_cast<char*>(begin);
   }
   c10::DataPtr allocate(std::size_t bytes) override {
-    if (bytes == 0) return {nullptr, c10::Device(c10::kCUDA, 0)};
+    const c10::Device device(c10::kCUDA, static_cast<c10::DeviceIndex>(current_device()));
+    if (bytes == 0) return {nullptr, device};
     const std::lock_guard lock(mutex_);
     char* at = next_;
     const std::size_t length = (bytes + kPage - 1) / kPage * kPage;
@@ -40,7 +44,7 @@ class DeviceMemory final : public c10::DeviceAllocator {
     TORCH_CHECK(next_ < begin_ + kAddresses, "recorded GPU: its addresses are used up");
     lengths_[at] = length;
     Record::instance().add_memory(static_cast<std::int64_t>(length));
-    return {at, at, release, c10::Device(c10::kCUDA, 0)};
+    return {at, at, release, device};
   }
   c10::DeleterFnPtr raw_deleter() const override { return release; }
   void copy_data(void*, const void*, std::size_t) const override {}
@@ -110,24 +114,24 @@ struct Event {
   bool is_over() const { return Record::instance().position() >= position + kQueuedLaunches; }
 };
 
-// One, or as many as SDTUNE_RECORDED_GPUS says; what is asked of any of them is counted together.
-at::DeviceIndex recorded_gpus() {
-  const char* given = std::getenv("SDTUNE_RECORDED_GPUS");
-  return static_cast<at::DeviceIndex>(given == nullptr ? 1 : std::atoi(given));
-}
+thread_local int current = 0;
 
 class Guard final : public c10::impl::DeviceGuardImplInterface {
  public:
   c10::DeviceType type() const override { return c10::kCUDA; }
-  c10::Device exchangeDevice(c10::Device) const override { return getDevice(); }
-  c10::Device getDevice() const override { return {c10::kCUDA, 0}; }
-  void setDevice(c10::Device) const override {}
-  void uncheckedSetDevice(c10::Device) const noexcept override {}
-  c10::Stream getStream(c10::Device) const override { return c10::Stream(c10::Stream::DEFAULT, getDevice()); }
-  c10::Stream getDefaultStream(c10::Device) const override { return getStream(getDevice()); }
+  c10::Device exchangeDevice(c10::Device device) const override {
+    const c10::Device before = getDevice();
+    setDevice(device);
+    return before;
+  }
+  c10::Device getDevice() const override { return {c10::kCUDA, static_cast<c10::DeviceIndex>(current)}; }
+  void setDevice(c10::Device device) const override { set_current_device(device.index()); }
+  void uncheckedSetDevice(c10::Device device) const noexcept override { current = device.index(); }
+  c10::Stream getStream(c10::Device device) const override { return c10::Stream(c10::Stream::DEFAULT, device); }
+  c10::Stream getDefaultStream(c10::Device device) const override { return getStream(device); }
   c10::Stream exchangeStream(c10::Stream) const override { return getStream(getDevice()); }
   void* getStreamNativeHandle(const c10::Stream) const override { return nullptr; }
-  c10::DeviceIndex deviceCount() const noexcept override { return recorded_gpus(); }
+  c10::DeviceIndex deviceCount() const noexcept override { return static_cast<c10::DeviceIndex>(device_count()); }
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }
   void record(void** event, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag) const override {
     if (*event == nullptr) *event = new Event;
@@ -163,20 +167,26 @@ struct Hooks final : at::CUDAHooksInterface {
   long versionRuntimeCuDNN() const override { return 91900; }
   double batchnormMinEpsilonCuDNN() const override { return 1e-5; }
   bool hasPrimaryContext(at::DeviceIndex) const override { return true; }
-  at::DeviceIndex deviceCount() const override { return recorded_gpus(); }
-  int getNumGPUs() const override { return recorded_gpus(); }
-  at::DeviceIndex current_device() const override { return 0; }
-  at::DeviceIndex getCurrentDevice() const override { return 0; }
-  void setCurrentDevice(at::DeviceIndex) const override {}
-  at::DeviceIndex exchangeDevice(at::DeviceIndex) const override { return 0; }
-  at::DeviceIndex maybeExchangeDevice(at::DeviceIndex) const override { return 0; }
+  at::DeviceIndex deviceCount() const override { return static_cast<at::DeviceIndex>(device_count()); }
+  int getNumGPUs() const override { return device_count(); }
+  at::DeviceIndex current_device() const override { return getCurrentDevice(); }
+  at::DeviceIndex getCurrentDevice() const override { return static_cast<at::DeviceIndex>(current); }
+  void setCurrentDevice(at::DeviceIndex index) const override { set_current_device(index); }
+  at::DeviceIndex exchangeDevice(at::DeviceIndex index) const override {
+    const at::DeviceIndex before = getCurrentDevice();
+    set_current_device(index);
+    return before;
+  }
+  at::DeviceIndex maybeExchangeDevice(at::DeviceIndex index) const override {
+    return index < 0 ? getCurrentDevice() : exchangeDevice(index);
+  }
   at::Allocator* getPinnedMemoryAllocator() const override {
     static PinnedMemory memory;
     return &memory;
   }
   at::Allocator* getCUDADeviceAllocator() const override { return &device_memory(); }
   bool isPinnedPtr(const void* memory) const override { return is_pinned(memory); }
-  at::Device getDeviceFromPtr(void*) const override { return {at::kCUDA, 0}; }
+  at::Device getDeviceFromPtr(void*) const override { return {at::kCUDA, getCurrentDevice()}; }
   void deviceSynchronize(at::DeviceIndex) const override { Record::instance().add_wait("device"); }
 };
 
@@ -184,6 +194,24 @@ struct Hooks final : at::CUDAHooksInterface {
 
 c10::Allocator& device_memory() {
   return memory();
+}
+
+int device_count() {
+  static const int count = [] {
+    const char* listed = std::getenv("SDTUNE_STUB_GPUS");
+    const std::string_view names = listed == nullptr ? "" : listed;
+    return 1 + static_cast<int>(std::count(names.begin(), names.end(), ';'));
+  }();
+  return count;
+}
+
+int current_device() {
+  return current;
+}
+
+void set_current_device(int index) {
+  TORCH_CHECK(index >= 0 && index < device_count(), "recorded GPU: there is no cuda:", index);
+  current = index;
 }
 
 bool is_pinned(const void* memory) {

@@ -9,6 +9,7 @@
 #include "model/core/draw_counter.h"
 #include "tests/gpu/host/cuda_runtime.h"
 #include "tests/gpu/recorded/contents.h"
+#include "tests/gpu/recorded/current_device.h"
 #include "tests/gpu/recorded/record.h"
 #include "train/optim/optimizer_table.h"
 
@@ -47,12 +48,14 @@ Slot exchange(const Slot&, int, const std::source_location&) {
 }  // namespace host_gpu
 
 cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
+  *device = sdtune::record::current_device();
   return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device) {
-  return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+  if (device < 0 || device >= sdtune::record::device_count()) return cudaErrorInvalidDevice;
+  sdtune::record::set_current_device(device);
+  return cudaSuccess;
 }
 
 cudaError_t cudaGetLastError() {

@@ -5,6 +5,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include <memory>
@@ -186,12 +187,33 @@ void note_uploads(const std::vector<c10::IValue>& arguments) {
   for (const c10::IValue& argument : arguments) each_tensor(argument, note);
 }
 
+// A device without an index is the thread's own.
+std::optional<c10::Device> with_index(std::optional<c10::Device> device) {
+  return device && device->is_cuda() && device->has_index() ? device : std::nullopt;
+}
+
+// The GPU whose tensors or name an operator is given. Throws where its tensors lie on several, as LibTorch does.
+std::optional<c10::Device> device_of(const std::vector<c10::IValue>& arguments) {
+  std::optional<c10::Device> device;
+  const auto note = [&](const at::Tensor& tensor) {
+    if (!tensor.is_cuda()) return;
+    TORCH_CHECK(!device || *device == tensor.device(), "recorded GPU: tensors on ", *device, " and ", tensor.device());
+    device = tensor.device();
+  };
+  for (const c10::IValue& argument : arguments) each_tensor(argument, note);
+  for (const c10::IValue& argument : arguments) {
+    if (!device && argument.isDevice() && argument.toDevice().is_cuda()) device = argument.toDevice();
+  }
+  return with_index(device);
+}
+
 void run_operator(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const c10::FunctionSchema& schema = op.schema();
   const std::string name = c10::toString(op.operator_name());
   const std::size_t first = stack->size() - schema.arguments().size();
   const std::vector<c10::IValue> arguments(stack->begin() + static_cast<std::ptrdiff_t>(first), stack->end());
+  const c10::OptionalDeviceGuard guard(device_of(arguments));
   note_uploads(arguments);
   if (const ResultShape shape = only_writes_arguments(schema) ? nullptr : result_shape(name)) {
     shape(*stack, arguments.size());
@@ -206,14 +228,16 @@ void run_operator(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* sta
 }
 
 at::Tensor empty(c10::SymIntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
-                 std::optional<at::Device>, std::optional<bool>, std::optional<at::MemoryFormat> format) {
+                 std::optional<at::Device> device, std::optional<bool>, std::optional<at::MemoryFormat> format) {
+  const c10::OptionalDeviceGuard guard(with_index(device));
   const at::IntArrayRef sizes = C10_AS_INTARRAYREF_SLOW(size);
   const at::Tensor shape = at::detail::empty_meta(sizes, dtype.value_or(at::kFloat), format);
   return recorded_tensor(sizes, shape.strides(), shape.scalar_type());
 }
 
 at::Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::optional<at::ScalarType> dtype,
-                         std::optional<at::Layout>, std::optional<at::Device>, std::optional<bool>) {
+                         std::optional<at::Layout>, std::optional<at::Device> device, std::optional<bool>) {
+  const c10::OptionalDeviceGuard guard(with_index(device));
   return recorded_tensor(C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), dtype.value_or(at::kFloat));
 }
 

@@ -2,14 +2,16 @@
 // JSON. scripts/operator_trace.py sets up model, photos and environment.
 //
 //   operator_trace train  OPTION=VALUE ...           options of `sdtune train`
-//   operator_trace sample MODEL DTYPE OPTION=VALUE ...
+//   operator_trace sample MODEL DTYPE OPTION=VALUE ...   DTYPE: auto too; device=cuda:N (cuda:0 by default)
+//   operator_trace device DEVICE                    which GPU is the thread's own once DEVICE was chosen
 //
 // Parts of `train`: "preparation", "generating class images" and "encoding images", each from where the run first
-// tells of it, "step 0", "step 1", ..., each until the next one's first micro-batch, and of a validation that follows a
-// step "denoising", its calls of the UNet but the first and the last, and "after denoising". Of `sample`: "before
-// denoising", "denoising", "after denoising". until=N ends a training before step N. plant=wait, plant=upload,
-// plant=layout or plant=memory puts a mistake into step 2 and later. RANK, WORLD_SIZE and the like make it one of
-// several ranks, which meet and compare as always, and whose collectives are counted (ranks.cpp).
+// tells of it, "begun in bf16", "step 0", "step 1", ..., each until the next one's first micro-batch, and of a
+// validation that follows a step "denoising", its calls of the UNet but the first and the last, and "after denoising".
+// Of `sample`: "preparation in bfloat16", "before denoising", "denoising", "after denoising". until=N ends a training
+// before step N. plant=wait, plant=upload, plant=layout or plant=memory puts a mistake into step 2 and later. RANK,
+// WORLD_SIZE and the like make it one of several ranks, which meet and compare as always, and whose collectives are
+// counted (ranks.cpp).
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -140,6 +142,7 @@ void trace_training(const std::vector<std::string>& words) {
   PhaseParts phases;
   const auto run = train::build_run(config, train::connect_ranks(train::read_rank_env(), device, config.dist, "trace"),
                                     device, preflight, {&phases}, stop);
+  begin_part("begun in " + run->config.precision.mixed_precision);
   name_parts(*run, options);
   try {
     train::Trainer(*run, {}, readers, stop).train();
@@ -149,17 +152,19 @@ void trace_training(const std::vector<std::string>& words) {
 }
 
 void trace_sampling(const std::vector<std::string>& words) {
-  const torch::Device device = model::parse_device("cuda:0", "device");
-  const torch::Dtype dtype = model::parse_dtype(words.at(1), "DTYPE");
-  begin_part("preparation");
-  model::ModelBundle bundle = model::load_bundle(words.at(0), dtype, device);
   model::GenerateOptions options;
+  options.device = "cuda:0";
   Origins origins;
   std::vector<Problem> problems;
   std::vector<Setting> settings;
   for (std::size_t i = 2; i < words.size(); ++i) settings.push_back(setting_of(words[i]));
   apply_settings(options.fields(), settings, origins, problems);
   if (!problems.empty()) throw ConfigError(problems);
+  const torch::Device device = model::parse_device(options.device, "device");
+  const torch::Dtype dtype =
+      words.at(1) == "auto" ? model::fast_dtype(device) : model::parse_dtype(words.at(1), "DTYPE");
+  begin_part("preparation in " + model::dtype_name(dtype));
+  model::ModelBundle bundle = model::load_bundle(words.at(0), dtype, device);
   model::ImageGenerator generator(bundle);
   const torch::NoGradGuard no_grad;
   const auto listen = [](const model::SampleProgress& progress) {
@@ -172,6 +177,11 @@ void trace_sampling(const std::vector<std::string>& words) {
   model::pixels_to_bytes(image[0]);
 }
 
+void print_device(const std::string& word) {
+  model::parse_device(word, "device");
+  std::printf("{\"current\": %d}\n", torch::empty({1}, torch::kCUDA).device().index());
+}
+
 }  // namespace
 }  // namespace sdtune
 
@@ -180,6 +190,10 @@ int main(int count, char** values) {
   try {
     const std::string what = arguments.at(0);
     const std::vector<std::string> words(arguments.begin() + 1, arguments.end());
+    if (what == "device") {
+      sdtune::print_device(words.at(0));
+      return 0;
+    }
     if (what != "train" && what != "sample") throw std::invalid_argument("unknown trace " + what);
     what == "train" ? sdtune::trace_training(words) : sdtune::trace_sampling(words);
     sdtune::print_record();

@@ -80,6 +80,11 @@ TEST(ChooseGpu, TakesTheCpuWithAWarningWithoutKernels) {
               HasSubstr("using the CPU, though this machine has NVIDIA L4: this sdtune was built without CUDA"));
 }
 
+TEST(ComputesBfloat16, FromAmpereOn) {
+  EXPECT_FALSE(computes_bfloat16({"NVIDIA T4", 75, 0}));
+  for (const int capability : {80, 86, 89, 90, 100, 120}) EXPECT_TRUE(computes_bfloat16({"GPU", capability, 0}));
+}
+
 TEST(FaultOfGpu, FollowsTheRulesOfMachineCodeAndPtx) {
   const auto fault = [](int capability, const CudaBuild& build) {
     return fault_of_gpu(driver_of({{"GPU", capability, 0}}), build, 0);
