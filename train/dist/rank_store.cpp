@@ -4,6 +4,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include <algorithm>
 #include <sstream>
 #include <thread>
 
@@ -18,6 +19,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kStoreLinger{5000};
 constexpr milliseconds kPoll{100};
+constexpr milliseconds kConnecting{2000};
 constexpr std::size_t kMostLines = 3;  // of a configuration that differs
 
 std::string key(const char* what, std::int64_t rank) {
@@ -38,27 +40,53 @@ std::string first_line(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
-// Port 0 lets the system choose; the choice is written back.
-c10::intrusive_ptr<c10d::Store> open_store(RankEnv& env, bool server, milliseconds timeout) {
+std::string place_of(const RankEnv& env) {
+  return env.master_address + ":" + std::to_string(env.master_port);
+}
+
+// A connection, or the store itself where port 0 lets the system choose.
+c10::intrusive_ptr<c10d::TCPStore> make_store(const RankEnv& env, bool server, milliseconds timeout) {
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(env.master_port);
   options.isServer = server;
   options.waitWorkers = false;
   options.timeout = timeout;
-  const std::string place = env.master_address + ":" + std::to_string(env.master_port);
+  return c10::make_intrusive<c10d::TCPStore>(env.master_address, options);
+}
+
+c10::intrusive_ptr<c10d::TCPStore> serve_store(const RankEnv& env, milliseconds timeout) {
   try {
-    auto store = c10::make_intrusive<c10d::TCPStore>(env.master_address, options);
-    env.master_port = store->getPort();
-    const std::string prefix = "sdtune/" + env.run_id + "/" + std::to_string(env.attempt);
-    return c10::make_intrusive<c10d::PrefixStore>(prefix, store);
+    return make_store(env, true, timeout);
   } catch (const std::exception& error) {
-    if (server) {
-      throw ConfigError("MASTER_PORT", "rank 0 cannot listen on " + place + ": " + first_line(error),
-                        "another program may use the port");
-    }
-    throw PeerLostError("rank 0", "does not answer on " + place + ": " + first_line(error),
-                        "MASTER_ADDR and MASTER_PORT must name the machine of rank 0");
+    throw ConfigError("MASTER_PORT", "rank 0 cannot listen on " + place_of(env) + ": " + first_line(error),
+                      "another program may use the port");
   }
+}
+
+// Again and again: c10d takes twice the timeout that it is given.
+c10::intrusive_ptr<c10d::TCPStore> connect_store(const RankEnv& env, milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  while (true) {
+    try {
+      auto store = make_store(env, false, std::min(timeout, kConnecting));
+      store->setTimeout(timeout);
+      return store;
+    } catch (const std::exception& error) {
+      if (std::chrono::steady_clock::now() < deadline) continue;
+      throw PeerLostError("rank 0",
+                          "does not answer on " + place_of(env) + " within " + std::to_string(timeout.count() / 1000) +
+                              " s: " + first_line(error),
+                          "MASTER_ADDR and MASTER_PORT must name the machine of rank 0");
+    }
+  }
+}
+
+// The port that the system chose is written back.
+c10::intrusive_ptr<c10d::Store> open_store(RankEnv& env, bool server, milliseconds timeout) {
+  const auto store = server ? serve_store(env, timeout) : connect_store(env, timeout);
+  env.master_port = store->getPort();
+  const std::string prefix = "sdtune/" + env.run_id + "/" + std::to_string(env.attempt);
+  return c10::make_intrusive<c10d::PrefixStore>(prefix, store);
 }
 
 void announce(c10d::Store& store, const RankEnv& env, const std::string& configuration) {
@@ -71,15 +99,34 @@ void announce(c10d::Store& store, const RankEnv& env, const std::string& configu
   store.set(key("config", env.rank), configuration);
 }
 
+// Until `ranks` ranks have counted under `what`: the end of rank 0 takes the store away.
+void wait_for_others(c10d::Store& store, const RankEnv& env, const std::string& what, std::int64_t ranks) {
+  const auto deadline = std::chrono::steady_clock::now() + kStoreLinger;
+  while (env.rank == 0 && !env.agent_store && store.add(what, 0) < ranks &&
+         std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+// Whoever finds out first that ranks are missing says it for all, who began to wait at other times.
 void wait_for_ranks(c10d::Store& store, const RankEnv& env, milliseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
+  const auto gives_up = [&] { return std::chrono::steady_clock::now() >= deadline || store.check({"missing"}); };
   std::string missing;
+  std::int64_t here = 0;
   for (std::int64_t rank = 0; rank < env.world_size; ++rank) {
     const std::vector<std::string> keys{key("config", rank)};
-    while (!store.check(keys) && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(kPoll);
-    if (!store.check(keys)) missing += (missing.empty() ? "rank " : ", ") + std::to_string(rank);
+    while (!store.check(keys) && !gives_up()) std::this_thread::sleep_for(kPoll);
+    if (store.check(keys)) {
+      ++here;
+    } else {
+      missing += (missing.empty() ? "rank " : ", ") + std::to_string(rank);
+    }
   }
   if (missing.empty()) return;
+  missing = store.compareSet("missing", std::string(), missing);
+  store.add("know of it", 1);
+  wait_for_others(store, env, "know of it", here);
   throw PeerLostError(missing, "did not start within " + std::to_string(timeout.count() / 1000) + " s",
                       "see --start-timeout and the output of that rank");
 }
@@ -111,11 +158,7 @@ std::vector<std::string> compare_configurations(c10d::Store& store, const RankEn
     configurations.push_back(text_of(store.get(key("config", rank))));
   }
   store.add("compared", 1);
-  const auto deadline = std::chrono::steady_clock::now() + kStoreLinger;
-  while (env.rank == 0 && !env.agent_store && store.add("compared", 0) < env.world_size &&
-         std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(kPoll);
-  }
+  wait_for_others(store, env, "compared", env.world_size);
   for (std::size_t rank = 1; rank < hosts.size(); ++rank) {
     if (configurations[rank] == configurations[0]) continue;
     throw ConfigError("rank " + std::to_string(rank) + " (" + hosts[rank] + ")",
