@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Writes what presets need on a GPU, as `sdtune plan` calculates it: configs/preset_memory.yaml and the table of docs/weights.md.
 
-    .venv/bin/python scripts/make_memory_table.py [--check]      --check: writes nothing; exit 1 where the two are not of one mind
+    .venv/bin/python scripts/make_memory_table.py [--check] [--only PRESET]
+
+--check writes nothing; exit 1 where the two are not of one mind. --only plans one preset anew and keeps the others.
 
 The plan traces the product's own steps at full size without weights (docs/plan.md); driver and kernels are in it with an assumed
 0.9 GiB. It takes about a minute a preset.
@@ -34,6 +36,8 @@ PRESETS = {
     "lora_sdxl.yaml": ["--family", "sdxl", "--method", "lora"],
 }
 CARDS = [8, 12, 16, 24, 40, 48, 80]
+# Of a card that a run may take, as `plan`, `check` and `train` have it.
+USABLE_SHARE = float(re.search(r"kUsableShare = ([0-9.]+);", (ROOT / "train" / "config" / "preset_memory.h").read_text())[1])
 HEADER = """# What presets need on a GPU, GiB: written by scripts/make_memory_table.py from `sdtune plan`. `check` and `train` warn where a GPU
 # has less.
 """
@@ -57,7 +61,7 @@ def table(needs: dict[str, float]) -> str:
     """The table of docs/weights.md."""
     lines = ["| preset | needs, GiB | smallest usual GPU |", "|---|---|---|"]
     for name, gib in needs.items():
-        card = next((str(card) for card in CARDS if gib <= card), "more than 80")
+        card = next((str(card) for card in CARDS if gib <= USABLE_SHARE * card), "more than 80")
         lines.append(f"| {name} | {gib:.1f} | {card} GB |")
     return "\n".join(lines)
 
@@ -74,13 +78,16 @@ def page_with(text: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="compare the page with configs/preset_memory.yaml; run nothing")
+    parser.add_argument("--only", choices=list(PRESETS), help="plan this preset alone")
     options = parser.parse_args()
     if options.check:
         good = page_with(table(read_memory())) == PAGE.read_text() and set(read_memory()) == set(PRESETS)
         print("memory table: ok" if good else "memory table: docs/weights.md differs; run scripts/make_memory_table.py")
         return 0 if good else 1
-    needs = {}
+    needs = read_memory() if options.only else {}
     for name, words in PRESETS.items():
+        if options.only not in (None, name):
+            continue
         needs[name], phase = needed_gib(words)
         print(f"{name}: {needs[name]:.2f} GiB, {phase}", flush=True)
     MEMORY.write_text(HEADER + "".join(f"{name}: {gib:.2f}\n" for name, gib in needs.items()))

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "train/config/preset.h"
+#include "train/config/preset_memory.h"
 #include "train/prepare/generation_summary.h"
 #include "train/run/memory_use.h"
 
@@ -95,6 +96,10 @@ void add_memory(Text& text, const train::RunPlan& plan) {
   for (const MemoryPart& part : plan.activations) {
     text.line("  {:42} {:9.3f}", part.name, gigabytes(part.bytes));
   }
+  if (const std::optional<train::PresetNeed> smaller = train::smaller_preset(plan.run.config)) {
+    text.line("with --config {}, the preset for a GPU with 16 GB: {:.2f} on a GPU", smaller->preset,
+              gigabytes(smaller->bytes));
+  }
   for (const train::Saving& saving : plan.savings) {
     text.line("with {}: {:.2f} on a CPU, {:.2f} on a GPU", saving.options, gigabytes(saving.cpu_bytes),
               gigabytes(saving.gpu_bytes));
@@ -116,6 +121,13 @@ void add_machine(Text& text, const train::RunPlan& plan, const std::optional<tra
             probed->step, duration(probed->total(plan)), gigabytes(probed->peak_bytes));
 }
 
+// "; fits with micro_batch: 1, or --config full_sd15_16gb.yaml"
+std::string what_fits(const train::Rental& rental) {
+  std::string text = rental.fits_with;
+  if (!rental.fits_preset.empty()) text += (text.empty() ? "--config " : ", or --config ") + rental.fits_preset;
+  return text.empty() ? "" : "; fits with " + text;
+}
+
 void add_rentals(Text& text, const std::vector<train::Rental>& rentals, const std::string& currency) {
   text.line("\nGPU             memory        time    {} a model   {} an epoch", currency, currency);
   bool any_estimated = false;
@@ -126,8 +138,7 @@ void add_rentals(Text& text, const std::vector<train::Rental>& rentals, const st
                 rental.is_measured ? "*" : " ", rental.price, rental.price_per_epoch);
       any_estimated = any_estimated || !rental.is_measured;
     } else {
-      text.line("{:14} {:5.1f} GB  does not fit: {}{}", rental.offer.name, memory, rental.why_not,
-                rental.fits_with.empty() ? "" : ("; fits with " + rental.fits_with));
+      text.line("{:14} {:5.1f} GB  does not fit: {}{}", rental.offer.name, memory, rental.why_not, what_fits(rental));
     }
   }
   if (any_estimated) {

@@ -4,6 +4,7 @@ the driver's library. What a GPU then computes is not tested here."""
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -106,6 +107,19 @@ def test_the_demo_goes_on_with_the_cpu(machine: StubbedMachine, tmp_path: Path) 
     asked = run(["demo", "--output", str(tmp_path / "other"), "--device", "cuda", "--", *short],
                 **machine.environment("NVIDIA H100=9.0", cuda=12040))
     assert asked.returncode == 2 and TOO_OLD in asked.stderr and "going on" not in asked.stderr
+
+
+def test_the_committed_page_is_what_doctor_says() -> None:
+    """docs/measurements/doctor_stubbed.md, every case of it."""
+    needs_kernels()
+    done = subprocess.run([sys.executable, str(ROOT / "scripts" / "make_doctor_table.py"), "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_driver_that_is_too_old_is_no_ok(machine: StubbedMachine) -> None:
+    needs_kernels()
+    for cuda, status in ((12040, "warn"), (13000, "ok"), (13010, "ok")):
+        assert checks_of(doctor(machine.environment("NVIDIA H100=9.0", cuda=cuda))[1])["driver"]["status"] == status
 
 
 def test_no_gpu_is_no_fault(machine: StubbedMachine) -> None:
@@ -260,4 +274,6 @@ def test_a_gpu_with_too_little_memory_is_told_the_preset_that_fits(machine: Stub
     assert warnings(16) == [warning]
     assert warnings(24) == []
     assert warnings(16, "--config", "full_sd15_16gb.yaml") == []
+    card = math.ceil(float(needs["full_sd15.yaml"]))  # holds it, and leaves less than a driver and fragments take
+    assert len(warnings(card)) == 1
     assert warnings(16, "--micro-batch", "1") == []  # the run decides itself what it needs

@@ -50,6 +50,7 @@ Json rental_json(const Rental& rental) {
   if (!rental.fits) {
     json["why_not"] = rental.why_not;
     json["fits_with"] = rental.fits_with.empty() ? Json() : Json(rental.fits_with);
+    json["fits_preset"] = rental.fits_preset.empty() ? Json() : Json(rental.fits_preset);
   }
   return json;
 }

@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "train/config/preset_memory.h"
+
 namespace sdtune::train {
 namespace {
-
-// A driver and fragments take their part: what is not used is not to be had either.
-constexpr double kUsableShare = 0.95;
 
 std::string gigabytes(std::int64_t bytes) {
   return fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9);
@@ -55,7 +54,7 @@ std::vector<Rental> price_run(const RunPlan& plan, const GpuTable& table) {
   for (const GpuOffer& offer : table.offers) {
     Rental rental;
     rental.offer = offer;
-    const auto usable = static_cast<std::int64_t>(kUsableShare * static_cast<double>(offer.memory_bytes()));
+    const std::int64_t usable = usable_bytes(offer.memory_bytes());
     const MemoryPhase& highest = plan.on_gpu.highest();
     rental.fits = highest.bytes() <= usable;
     if (!rental.fits) {
@@ -63,6 +62,8 @@ std::vector<Rental> price_run(const RunPlan& plan, const GpuTable& table) {
       const auto found = std::find_if(plan.savings.begin(), plan.savings.end(),
                                       [&](const Saving& saving) { return saving.gpu_bytes <= usable; });
       if (found != plan.savings.end()) rental.fits_with = found->options;
+      const std::optional<PresetNeed> smaller = smaller_preset(plan.run.config);
+      if (smaller && smaller->bytes <= usable) rental.fits_preset = smaller->preset;
     }
     rental.hours = hours_of(plan, table, offer, rental.is_measured);
     rental.price = rental.hours * offer.price_per_hour * static_cast<double>(plan.run.ranks);

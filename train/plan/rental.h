@@ -16,6 +16,7 @@ struct Rental {
   // Where it does not: the phase and its largest part; and what would make it fit, empty for nothing that was tried.
   std::string why_not;
   std::string fits_with;
+  std::string fits_preset;  // the preset of a smaller GPU that does it, empty for none
   double hours = 0;
   bool is_measured = false;  // by a step of the table, else estimated from the operations
   double price = 0;          // of the whole run

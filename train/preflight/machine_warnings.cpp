@@ -2,71 +2,34 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <filesystem>
-#include <map>
 #include <string>
 
 #include "model/core/cuda_driver.h"
 #include "model/core/device.h"
-#include "model/files/install_paths.h"
-#include "model/options/settings.h"
+#include "train/config/preset_memory.h"
 #include "train/dist/rank_env.h"
 
 namespace sdtune::train {
 
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-// Options that change what a run needs.
-constexpr std::array kMemoryOptions = {"micro_batch",
-                                       "gradient_checkpointing",
-                                       "use_8bit_adam",
-                                       "optimizer",
-                                       "train_batch_size",
-                                       "resolution",
-                                       "mixed_precision",
-                                       "train_text_encoder",
-                                       "use_ema",
-                                       "rank",
-                                       "half_precision_gradient_sums"};
-
-// Preset -> GiB that it needs on a GPU, as `sdtune plan` has it.
-std::map<std::string, double> read_preset_memory() {
-  std::map<std::string, double> needs;
-  const std::filesystem::path file = find_shared_file("configs/preset_memory.yaml");
-  if (file.empty()) return needs;
-  std::vector<Problem> problems;
-  for (const Setting& setting : settings_from_yaml(file, problems))
-    needs[setting.name] = std::stod(setting.items.front());
-  return needs;
-}
-
-// Whether all these options have the values of the preset or sdtune's own.
-bool decides_nothing_itself(const TrainConfig& config) {
-  for (const char* option : kMemoryOptions) {
-    const auto origin = config.origins.find(option);
-    if (origin != config.origins.end() && !origin->second.starts_with(config.preset + ":")) return false;
-  }
-  return true;
+std::string gibibytes(std::int64_t bytes) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0));
 }
 
 }  // namespace
 
 std::optional<Problem> memory_warning(const TrainConfig& config, std::uint64_t memory_bytes) {
-  static const std::map<std::string, double> needs = read_preset_memory();
-  const std::filesystem::path preset = config.preset;
-  const auto needed = needs.find(preset.filename().string());
-  const double memory = static_cast<double>(memory_bytes) / kGiB;
-  if (needed == needs.end() || needed->second <= memory || !decides_nothing_itself(config)) return std::nullopt;
-  const std::string smaller = preset.stem().string() + "_16gb.yaml";
-  const auto fits = needs.find(smaller);
-  const std::string hint = fits != needs.end() && fits->second <= memory
-                               ? "--config " + smaller + " needs " + fmt::format("{:.1f} GiB", fits->second)
+  const auto memory = static_cast<std::int64_t>(memory_bytes);
+  const std::optional<PresetNeed> need = preset_need(config);
+  if (!need || need->bytes <= usable_bytes(memory)) return std::nullopt;
+  const std::optional<PresetNeed> smaller = smaller_preset(config);
+  const std::string hint = smaller && smaller->bytes <= usable_bytes(memory)
+                               ? "--config " + smaller->preset + " needs " + gibibytes(smaller->bytes)
                                : "sdtune plan with the same options says what needs less";
   return Problem{"device",
-                 fmt::format("has {:.1f} GiB of memory, and the values of {} need {:.1f} GiB by calculation", memory,
-                             preset.filename().string(), needed->second),
+                 "has " + gibibytes(memory) + " of memory, and the values of " + need->preset + " need " +
+                     gibibytes(need->bytes) + " by calculation",
                  hint};
 }
 

@@ -13,8 +13,8 @@ namespace sdtune::train {
 // A GPU that is there and not used; a GPU with less memory than the run's preset needs.
 std::vector<Problem> machine_warnings(const TrainConfig& config);
 
-// The second one, for a GPU of so many bytes. Unset where the preset's needs are not known
-// (configs/preset_memory.yaml), or the run sets options that decide them itself.
+// The second one, for a GPU of so many bytes. Unset where the preset's needs are not known, or the run sets options
+// that decide them itself (train/config/preset_memory.h).
 std::optional<Problem> memory_warning(const TrainConfig& config, std::uint64_t memory_bytes);
 
 }  // namespace sdtune::train

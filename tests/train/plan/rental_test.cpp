@@ -7,6 +7,7 @@
 #include "model/base/error.h"
 #include "model/files/install_paths.h"
 #include "tests/support/scratch_folder.h"
+#include "train/config/preset_memory.h"
 
 namespace sdtune::train {
 namespace {
@@ -77,6 +78,37 @@ TEST(Rental, SaysWhyItDoesNotFitAndWhatWould) {
   EXPECT_FALSE(rentals[0].fits);
   EXPECT_EQ(rentals[0].why_not, "training needs 20.0 GB, of which states 15.0 GB");
   EXPECT_EQ(rentals[0].fits_with, "micro_batch: 1 and use_8bit_adam");
+}
+
+// As `check` does, where the run leaves to its preset what decides the memory.
+TEST(Rental, NamesThePresetOfASmallerGpu) {
+  const test::ScratchFolder scratch;
+  const std::string start = "currency: EUR\nutilisation: 0.5\ngpus:\n";
+  const GpuTable table =
+      read_gpu_table(table_of(scratch, start + "  - {name: A, memory_gib: 16, tflops: 1, price_per_hour: 1}\n"
+                                               "  - {name: B, memory_gib: 8, tflops: 1, price_per_hour: 1}\n"));
+  RunPlan plan = plan_of_20_gb();
+  EXPECT_EQ(price_run(plan, table)[0].fits_preset, "");
+  plan.run.config.preset = "/anywhere/full_sd15.yaml";
+  EXPECT_EQ(price_run(plan, table)[0].fits_preset, "full_sd15_16gb.yaml");
+  EXPECT_EQ(price_run(plan, table)[1].fits_preset, "");
+  plan.run.config.origins["micro_batch"] = "/anywhere/full_sd15.yaml:3";
+  EXPECT_EQ(price_run(plan, table)[0].fits_preset, "full_sd15_16gb.yaml");
+  plan.run.config.origins["micro_batch"] = "--micro-batch";
+  EXPECT_EQ(price_run(plan, table)[0].fits_preset, "");
+}
+
+// A card's last twentieth is not to be had.
+TEST(Rental, WhatFillsACardDoesNotFit) {
+  const test::ScratchFolder scratch;
+  const GpuTable table = read_gpu_table(table_of(scratch, kTwo));
+  RunPlan plan = plan_of_20_gb();
+  const std::int64_t card = std::int64_t{8} << 30;
+  plan.on_gpu.phases = {{"training", {{"gradients", usable_bytes(card)}}}};
+  EXPECT_TRUE(price_run(plan, table)[0].fits);
+  plan.on_gpu.phases = {{"training", {{"gradients", usable_bytes(card) + 1}}}};
+  EXPECT_FALSE(price_run(plan, table)[0].fits);
+  EXPECT_LT(usable_bytes(card), card);
 }
 
 TEST(Rental, PrefersAMeasuredStepOfTheSameRun) {
