@@ -23,6 +23,12 @@ std::string driver_line(const MachineReport& report) {
   return fmt::format("{}for CUDA {} ({})", release, cuda_version_text(driver.version), needed);
 }
 
+// One that is too old is no "ok", though a line on the GPUs says so as well.
+CheckStatus driver_status(const MachineReport& report) {
+  const bool suffices = !report.driver.found || report.driver.version >= report.build.cuda / 1000 * 1000;
+  return suffices ? CheckStatus::kOk : CheckStatus::kWarn;
+}
+
 std::string libtorch_line(const MachineReport& report) {
   std::string line = report.libtorch;
   line += report.build.cuda == 0 ? ", without CUDA" : " for CUDA " + cuda_version_text(report.build.cuda);
@@ -69,7 +75,7 @@ std::vector<MachineCheck> gpu_checks(const MachineReport& report) {
     checks.push_back({name, CheckStatus::kOk, found, ""});
   };
   add_gpus(report, checks);
-  add("driver", driver_line(report));
+  checks.push_back({"driver", driver_status(report), driver_line(report), ""});
   if (!report.visible_devices.empty()) add("visible", "CUDA_VISIBLE_DEVICES=" + report.visible_devices);
   add("libtorch", libtorch_line(report));
   add("kernels", kernels_line(report));

@@ -23,6 +23,7 @@ import torch
 from diffusers import AutoencoderKL, DDPMScheduler, UNet2DConditionModel
 from safetensors.torch import load_file, save_file
 
+OUT_OF_MEMORY = 4  # exit code, sdtune's own (model/base/error.h)
 SAMPLED = 2048  # numbers of a tensor, as train/prove/step_record.cpp takes them
 
 
@@ -134,10 +135,14 @@ def main() -> int:
     if options.what == "check" and options.device == "cuda" and not torch.cuda.is_available():
         print("torch finds no GPU", file=sys.stderr)
         return 1
-    if options.what == "steps":
-        repeat_steps(options)
-    elif options.what == "time":
-        time_steps(options)
+    try:
+        if options.what == "steps":
+            repeat_steps(options)
+        elif options.what == "time":
+            time_steps(options)
+    except torch.OutOfMemoryError as error:
+        print(str(error).splitlines()[0], file=sys.stderr)
+        return OUT_OF_MEMORY
     return 0
 
 

@@ -262,3 +262,33 @@ def test_diffusers_that_is_not_there_is_said(tmp_path: Path) -> None:
     part = parts_of(tmp_path / "out")["diffusers"]
     assert part["status"] == "skipped"
     assert part["reason"].startswith(f"{python} has no torch with diffusers (ModuleNotFoundError: No module named 'diffusers')")
+
+
+def test_what_memory_does_not_suffice_for_is_left_out(tmp_path: Path) -> None:
+    """A Python whose diffusers runs out of memory, with the exit code by which diffusers_side.py tells it: skipped, with its words."""
+    python = tmp_path / "python3"
+    python.write_text('#!/bin/sh\n[ "$2" = check ] && exit 0\necho "CUDA out of memory. Tried to allocate 2.00 GiB." >&2\nexit 4\n')
+    python.chmod(0o755)
+    words = ("--parts", "diffusers", "--against", "diffusers")
+    done = prove(tmp_path / "out", *words, SDTUNE_PYTHON=str(python))
+    assert done.returncode == 0, done.stdout + done.stderr
+    part = parts_of(tmp_path / "out")["diffusers"]
+    assert part["status"] == "skipped" and part["checks"] == []
+    assert part["reason"].startswith("steps in no left out: memory does not suffice here: exit code 4: CUDA out of memory.")
+    assert "time and memory left out: memory does not suffice here" in part["reason"]
+    python.write_text(python.read_text().replace("exit 4", "exit 1"))  # the mutant: any other end is a failure
+    done = prove(tmp_path / "other", *words, SDTUNE_PYTHON=str(python))
+    assert done.returncode == 1
+    assert parts_of(tmp_path / "other")["diffusers"]["status"] == "failed"
+
+
+def test_diffusers_side_tells_that_memory_ran_out() -> None:
+    """By sdtune's own exit code, in one line."""
+    code = ("import sys, runpy, torch\n"
+            "def fail(*_, **__): raise torch.OutOfMemoryError('CUDA out of memory. Tried.\\nmore')\n"
+            "import diffusers; diffusers.UNet2DConditionModel.from_pretrained = fail\n"
+            f"sys.argv = ['side', 'time', '--base', '/nowhere']; runpy.run_path({str(ROOT / 'scripts' / 'prove' / 'diffusers_side.py')!r}, "
+            "run_name='__main__')\n")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 4, done.stderr
+    assert done.stderr.splitlines()[-1] == "CUDA out of memory. Tried."

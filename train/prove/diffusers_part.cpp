@@ -45,6 +45,13 @@ class DiffusersSide {
   std::filesystem::path python_;
 };
 
+// What comparison was left out for want of memory, as the part's reason; anything else ends the part.
+std::optional<PartResult> leave_out(PartResult end, const std::string& what, PartResult& result) {
+  if (end.status != PartStatus::kSkipped) return end;
+  result.reason += (result.reason.empty() ? "" : "; ") + what + " left out: " + end.reason;
+  return std::nullopt;
+}
+
 // Diffusers' UNet and torch.optim.AdamW in float32 on the inputs of a record.
 std::optional<PartResult> add_parity(const ProveContext& context, const DiffusersSide& side,
                                      const std::string& mixed_precision, PartResult& result) {
@@ -60,7 +67,10 @@ std::optional<PartResult> add_parity(const ProveContext& context, const Diffuser
          context.is_cuda ? "cuda" : "cpu", "--rate", std::to_string(optim.learning_rate), "--max-grad-norm",
          std::to_string(optim.max_grad_norm), "--weight-decay", std::to_string(optim.adam_weight_decay)})};
     const ChildrenEnd end = run_children(children, context.limit(), context.stop);
-    if (!end.all_done()) return ended_badly(context, result.name, end, children);
+    if (!end.all_done()) {
+      return leave_out(ended_badly(context, result.name, end, children, /*may_skip=*/true),
+                       "steps in " + mixed_precision, result);
+    }
   }
   const auto dtype = record.facts.at("dtype").get<std::string>();
   for (Check check : compare_records(record, read_record(context.work(theirs)), dtype)) {
@@ -95,6 +105,7 @@ Json our_step(const RunFolder& folder) {
   return {{"seconds_a_step", seconds[seconds.size() / 2]}, {"peak_bytes", peak}};
 }
 
+// Without recomputation on either side, as diffusers' script has it.
 std::optional<PartResult> add_times(const ProveContext& context, const DiffusersSide& side, PartResult& result) {
   const TrainConfig config = timed_config(context);
   const RunFolder folder = run_folder(config);
@@ -102,7 +113,10 @@ std::optional<PartResult> add_times(const ProveContext& context, const Diffusers
   ours.words = {context.program.string(), "train", "--config", context.write_config("timed", config).string()};
   ours.log = context.work("timed.log");
   ChildrenEnd end = run_children({ours}, context.limit(), context.stop);
-  if (!end.all_done()) return ended_badly(context, result.name, end, {ours});
+  const std::string what = "time and memory";
+  if (!end.all_done()) {
+    return leave_out(ended_badly(context, result.name, end, {ours}, /*may_skip=*/true), what, result);
+  }
   const auto dtype = read_json(folder.record()).at("dtype").get<std::string>();
   const std::filesystem::path file = context.work("diffusers_time.json");
   const std::vector<Child> theirs = {side.script(
@@ -110,7 +124,9 @@ std::optional<PartResult> add_times(const ProveContext& context, const Diffusers
                          dtype, "--resolution", std::to_string(config.data.resolution.value_or(0)), "--steps",
                          std::to_string(kTimedSteps), "--warm-up", std::to_string(kWarmUp)})};
   end = run_children(theirs, context.limit(), context.stop);
-  if (!end.all_done()) return ended_badly(context, result.name, end, theirs);
+  if (!end.all_done()) {
+    return leave_out(ended_badly(context, result.name, end, theirs, /*may_skip=*/true), what, result);
+  }
   const Json our = our_step(folder), their = read_json(file);
   const auto ratio = [&](const char* key) { return our.at(key).get<double>() / their.at(key).get<double>(); };
   result.checks.push_back(
@@ -141,6 +157,7 @@ PartResult diffusers_part(const ProveContext& context) {
     if (std::optional<PartResult> bad = add_parity(context, side, precision, result)) return *bad;
   }
   if (std::optional<PartResult> bad = add_times(context, side, result)) return *bad;
+  if (result.checks.empty()) return skipped_part(result.name, result.reason);
   result.judge();
   return result;
 }

@@ -34,7 +34,9 @@ void PartResult::judge() {
   for (const Check& check : checks) {
     if (check.passed()) continue;
     status = PartStatus::kFailed;
-    if (reason.empty()) reason = check.name + " is outside its bar";
+    if (reason.find("outside its bar") == std::string::npos) {
+      reason = check.name + " is outside its bar" + (reason.empty() ? "" : "; " + reason);
+    }
   }
 }
 

@@ -31,7 +31,7 @@ enum class PartStatus {
 struct PartResult {
   std::string name;
   PartStatus status = PartStatus::kPassed;
-  std::string reason;  // why it failed or was skipped
+  std::string reason;  // why it failed or was skipped, and what of it was left out
   std::vector<Check> checks;
   Json numbers = Json::object();    // further figures
   std::vector<std::string> images;  // PNG files below the output folder, for the page
