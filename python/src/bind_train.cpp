@@ -131,6 +131,14 @@ void add_events(py::module_& module) {
       .def_readonly("time", &StepEvent::time, "Seconds since 1970 (UTC) when the step ended.")
       .def_readonly("elapsed", &StepEvent::elapsed, "Seconds since this attempt's first step began.")
       .def_readonly("max_memory_bytes", &StepEvent::max_memory_bytes, "Highest so far, of the device or process.")
+      .def_readonly("communication_share", &StepEvent::communication_share,
+                    "Of several ranks, of the step before: the share of the slowest rank's time that it waited for "
+                    "collectives; else None.")
+      .def_readonly("straggler_ratio", &StepEvent::straggler_ratio,
+                    "Of several ranks, of the step before: computing time of the slowest rank over the mean of all.")
+      .def_readonly("slowest_rank", &StepEvent::slowest_rank, "That rank.")
+      .def_readonly("overlapped_share", &StepEvent::overlapped_share,
+                    "Of several ranks: the share of the gradients' bytes sent before the last fifth of backward.")
       .def("__repr__", [](const StepEvent& self) { return "StepEvent(" + std::string(py::str(dict_of(self))) + ")"; });
   py::class_<CheckpointEvent>(module, "CheckpointEvent", "A checkpoint that is on disk.")
       .def_readonly("step", &CheckpointEvent::step)

@@ -121,6 +121,10 @@ py::dict dict_of(const train::StepEvent& event) {
   dict["time"] = event.time;
   dict["elapsed"] = event.elapsed;
   dict["max_memory_bytes"] = event.max_memory_bytes;
+  dict["communication_share"] = event.communication_share;
+  dict["straggler_ratio"] = event.straggler_ratio;
+  dict["slowest_rank"] = event.slowest_rank;
+  dict["overlapped_share"] = event.overlapped_share;
   return dict;
 }
 

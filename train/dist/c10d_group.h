@@ -34,6 +34,7 @@ class C10dGroup final : public ProcessGroup {
   void begin_step(std::int64_t step) override { collectives_.begin_step(step); }
   void check_before_update() override { collectives_.check_remembered(); }
   void settle() override { collectives_.finish_remembered(); }
+  std::vector<CollectiveWait> take_waits() override { return collectives_.take_waits(); }
 
  private:
   class Pending;

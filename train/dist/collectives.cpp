@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -22,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds kFirstPause{20};
 constexpr std::chrono::microseconds kLongestPause{1000};
 constexpr std::chrono::seconds kTimeToEnd{5};
+constexpr std::size_t kMostWaits = 4096;  // kept between two calls of take_waits; a step has one a bucket
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
@@ -117,16 +119,31 @@ void Collectives::wait_until_over(c10d::Work& work) const {
   if (const std::exception_ptr error = work.exception()) std::rethrow_exception(error);
 }
 
+void Collectives::remember_wait(model::Timestamp begin) {
+  waits_.push_back({std::move(begin), model::Timestamp(rules_.device)});
+  if (waits_.size() > kMostWaits) waits_.pop_front();
+}
+
+std::vector<CollectiveWait> Collectives::take_waits() {
+  std::vector<CollectiveWait> waits(std::make_move_iterator(waits_.begin()), std::make_move_iterator(waits_.end()));
+  waits_.clear();
+  return waits;
+}
+
 void Collectives::finish(const char* doing, const Work& work) {
+  model::Timestamp begin(rules_.device);
   attempt(doing, [&] {
     wait_until_over(*work);
     work->synchronize();
   });
+  remember_wait(std::move(begin));
 }
 
 void Collectives::order(const char* doing, const Work& work) {
   if (!rules_.runs_ahead) return finish(doing, work);
+  model::Timestamp begin(rules_.device);
   attempt(doing, [&] { work->synchronize(); });
+  remember_wait(std::move(begin));
   remembered_.push_back({doing, step_, work});
 }
 

@@ -9,6 +9,7 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@
 
 #include "train/dist/call_thread.h"
 #include "train/dist/peer_watch.h"
+#include "train/dist/process_group.h"
 
 namespace sdtune::train {
 
@@ -53,6 +55,9 @@ class Collectives {
   // Before the host reads anything from the device.
   void finish_remembered();
 
+  // The waits of order() and finish() since the last call; of very many the newest.
+  std::vector<CollectiveWait> take_waits();
+
   // Runs what talks to the others; what it throws, other than this rank's own errors, means that a rank is lost.
   void attempt(const char* doing, const std::function<void()>& call);
 
@@ -65,6 +70,7 @@ class Collectives {
 
   void watch(std::chrono::steady_clock::time_point start) const;
   void wait_until_over(c10d::Work& work) const;
+  void remember_wait(model::Timestamp begin);
   [[noreturn]] void lose(const char* doing, const std::string& cause);
 
   PeerWatch& peers_;
@@ -72,6 +78,7 @@ class Collectives {
   CallThread caller_;
   Backend backend_;
   std::vector<Remembered> remembered_;
+  std::deque<CollectiveWait> waits_;
   std::int64_t step_ = 0;
   bool lost_ = false;
 };

@@ -201,6 +201,7 @@ void GradientBuckets::begin_round() {
   TORCH_CHECK(round_ < rounds_, "gradient buckets: more micro-batches than the ", rounds_, " of begin_step");
   if (round_ > 0 && options_.frees_gradients) send_the_rest();
   ++round_;
+  overlap_.clear();
   next_to_send_ = 0;
   on_their_way_.clear();
   for (State& state : states_) {
@@ -248,6 +249,7 @@ void GradientBuckets::take_gradient(std::size_t index) {
   incoming = torch::Tensor();
   ++state.calls;
   bucket.last_call = ++clock_;
+  overlap_.note_gradient();
   if (!order_known_ || !is_sent_round() || state.calls != state.expected) return;
   if (--bucket.unfinished == 0) send_ready();
 }
@@ -276,6 +278,7 @@ void GradientBuckets::send(std::size_t index) {
   bucket.pending =
       has_owner ? group_.start_reduce_sum(bucket.wire, bucket.owner) : group_.start_all_reduce_sum(bucket.wire);
   on_their_way_.push_back(index);
+  overlap_.note_sent(bucket.wire.nbytes());
 }
 
 void GradientBuckets::complete(Bucket& bucket) {

@@ -20,9 +20,11 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "train/dist/overlap_record.h"
 #include "train/dist/process_group.h"
 
 namespace sdtune::train {
@@ -69,6 +71,10 @@ class GradientBuckets {
   void probe(const std::function<void()>& backward);
   // With frees_gradients, after probe() and before the first step: rank 0's order for everybody.
   void agree_on_order();
+
+  // Of the last step's bytes, the share whose sum over the ranks began before the last fifth of the last backward, by
+  // this host's clock; 0 in a first step that only learns the order, unset for a rank that trains alone.
+  std::optional<double> overlapped_share() const { return overlap_.share(); }
 
   std::size_t bucket_count() const { return buckets_.size(); }
   // What this rank's gradients take now, in bytes; 0 where they stay in autograd's memory.
@@ -130,6 +136,7 @@ class GradientBuckets {
   std::int64_t rounds_ = 0;
   std::int64_t round_ = 0;
   std::uint64_t clock_ = 0;  // hook calls so far
+  OverlapRecord overlap_;
   bool order_known_ = false;
   bool is_direct_ = false;  // without buckets
   bool is_probing_ = false;

@@ -7,8 +7,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "model/core/timestamp.h"
 #include "train/config/dist_options.h"
 #include "train/dist/rank_env.h"
 
@@ -20,6 +22,11 @@ class PendingReduce {
  public:
   virtual ~PendingReduce() = default;
   virtual void wait() = 0;
+};
+
+// What a collective was waited for: by the host on a CPU, by the current stream on a GPU.
+struct CollectiveWait {
+  model::Timestamp begin, end;
 };
 
 // Every rank calls the same operations in the same order. All throw PeerLostError naming the lost rank, its host and
@@ -59,6 +66,9 @@ class ProcessGroup {
 
   void all_reduce_sum(torch::Tensor tensor) { start_all_reduce_sum(std::move(tensor))->wait(); }
   bool is_first() const { return rank() == 0; }
+
+  // The waits since the last call, or the newest of them.
+  virtual std::vector<CollectiveWait> take_waits() { return {}; }
 
   // What was asked of the network so far, for tests.
   std::int64_t reduced_bytes() const { return reduced_bytes_; }

@@ -17,6 +17,7 @@ void MetricsLog::on_step(const StepEvent& event) {
   Json line = {{"attempt", attempt_}, {"step", event.step}, {"epoch", event.epoch}};
   for (const auto& [name, value] : step_values(event)) line[name] = value;
   if (!event.loss_prior) line["loss_prior"] = nullptr;
+  if (event.slowest_rank) line["slowest_rank"] = *event.slowest_rank;
   line["max_memory_bytes"] = event.max_memory_bytes;
   line["skipped"] = event.skipped;
   line["time"] = event.time;
@@ -32,6 +33,9 @@ std::vector<std::pair<std::string, double>> step_values(const StepEvent& event) 
   values.emplace_back("grad_norm", event.grad_norm);
   if (event.loss_scale) values.emplace_back("loss_scale", *event.loss_scale);
   values.emplace_back("images_per_s", event.images_per_s);
+  if (event.communication_share) values.emplace_back("communication_share", *event.communication_share);
+  if (event.straggler_ratio) values.emplace_back("straggler_ratio", *event.straggler_ratio);
+  if (event.overlapped_share) values.emplace_back("overlapped_share", *event.overlapped_share);
   values.emplace_back("max_memory_bytes", static_cast<double>(event.max_memory_bytes));
   return values;
 }

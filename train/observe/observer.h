@@ -75,6 +75,9 @@ struct StepEvent {
   double time = 0;                        // s since 1970 (UTC), when the step ended
   double elapsed = 0;                     // s since this attempt's first step began, steady clock
   std::int64_t max_memory_bytes = 0;      // the highest so far: of the device, or of the process on a CPU
+  // Of several ranks, of the newest step that all had finished (docs/cloud.md); unset for one and in the first steps.
+  std::optional<double> communication_share, straggler_ratio, overlapped_share;
+  std::optional<std::int64_t> slowest_rank;
 };
 
 struct CheckpointEvent {

@@ -35,6 +35,8 @@ constexpr Shown kSteps[] = {{"loss", "loss", ""},
                             {"grad_norm", "gradient norm", ""},
                             {"loss_scale", "loss scale", ""},
                             {"images_per_s", "speed", "photos/s"},
+                            {"communication_share", "waiting for the network", "%", 100},
+                            {"straggler_ratio", "slowest rank over the mean", ""},
                             {"max_memory_bytes", "highest memory", "GiB", 1 / kGibibyte}};
 
 std::string duration(double seconds) {

@@ -282,6 +282,7 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<Proces
                                const StopFlag& stop) {
   std::unique_ptr<Run> run = load_run(config, std::move(group), device, preflight, observers);
   run->stops = std::make_unique<StopAgreement>(*run->group, stop, device);
+  run->times = std::make_unique<StepTimes>(*run->group, device);
   const bool resumes = !preflight.resume.checkpoint.empty();
   if (resumes) keep_batch(*run, preflight.resume.state.effective_batch);
   prepare_run(*run, preflight, observers, stop);

@@ -18,6 +18,7 @@
 #include "train/config/train_config.h"
 #include "train/dist/gradient_buckets.h"
 #include "train/dist/process_group.h"
+#include "train/dist/step_times.h"
 #include "train/dist/stop_agreement.h"
 #include "train/objective/diffusion_loss.h"
 #include "train/observe/observer.h"
@@ -42,6 +43,7 @@ struct Run {
   torch::Dtype dtype = torch::kFloat32;
   std::unique_ptr<ProcessGroup> group;
   std::unique_ptr<StopAgreement> stops;
+  std::unique_ptr<StepTimes> times;
   std::int64_t micro_batch = 1;  // photos of one forward, and as many class images
   std::int64_t total_steps = 0;
   std::int64_t text_steps = 0;  // the first ones, in which the text encoders are trained

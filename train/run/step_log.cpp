@@ -27,7 +27,8 @@ StepLog::StepLog(const Run& run, const std::vector<Observer*>& observers)
       start_(std::chrono::steady_clock::now()) {}
 
 void StepLog::push(std::uint64_t step, const torch::Tensor& numbers) {
-  pending_.push_back({step, model::HostCopy(numbers), seconds_since_1970(), seconds_since_start()});
+  pending_.push_back(
+      {step, model::HostCopy(numbers), seconds_since_1970(), seconds_since_start(), run_.buckets->overlapped_share()});
   while (!pending_.empty() && pending_.front().numbers.ready()) tell_of_first();
   if (pending_.size() > kMostPending) run_.group->settle();  // where a peer is lost, the numbers would never come
   while (pending_.size() > kMostPending) tell_of_first();
@@ -111,7 +112,20 @@ StepEvent StepLog::event_of(const Pending& pending) {
   event.elapsed = pending.elapsed;
   event.max_memory_bytes = max_memory_bytes(run_.device);
   last_elapsed_ = pending.elapsed;
+  add_ranks(event, pending);
   return event;
+}
+
+void StepLog::add_ranks(StepEvent& event, const Pending& pending) const {
+  const torch::Tensor& numbers = pending.numbers.wait();
+  const auto count = static_cast<std::size_t>(numbers.numel() - kStepNumbers);
+  if (count == 0) return;
+  const std::optional<RankBalance> balance = balance_of({numbers.const_data_ptr<double>() + kStepNumbers, count});
+  event.overlapped_share = pending.overlapped_share;
+  if (!balance) return;
+  event.communication_share = balance->communication_share;
+  event.straggler_ratio = balance->straggler_ratio;
+  event.slowest_rank = balance->slowest_rank;
 }
 
 }  // namespace sdtune::train

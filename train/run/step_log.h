@@ -41,12 +41,14 @@ class StepLog {
     model::HostCopy numbers;
     double time;     // s since 1970
     double elapsed;  // s since the first step of this attempt
+    std::optional<double> overlapped_share;
   };
 
   double seconds_since_start() const;
   void tell_of_first();
   void estimate_the_rest();
   StepEvent event_of(const Pending& pending);
+  void add_ranks(StepEvent& event, const Pending& pending) const;
 
   const Run& run_;
   const std::vector<Observer*>& observers_;

@@ -118,7 +118,8 @@ torch::Tensor rates_of(const Run& run, std::uint64_t step, const torch::Tensor& 
   return rates;
 }
 
-// The step's gradients into the buckets, summed over the ranks; returns the two losses [2].
+// The step's gradients into the buckets, summed over the ranks; returns the two losses, and with several ranks how
+// long they took (StepTimes): [2] or [2 + 2 x ranks].
 torch::Tensor compute_gradients(Run& run, std::uint64_t step) {
   const std::int64_t rounds = run.data.plan->shape().rounds;
   run.buckets->begin_step(rounds * run.data.plan->shape().batch_size / run.micro_batch);
@@ -131,7 +132,7 @@ torch::Tensor compute_gradients(Run& run, std::uint64_t step) {
   }
   RECORD_USER_SCOPE("sum over ranks");
   run.buckets->finish_step();
-  return run.stops->sum(losses);
+  return run.stops->sum(run.group->world_size() == 1 ? losses : torch::cat({losses, run.times->own()}));
 }
 
 // Ranks would have to agree within a step, so only a run of one rank continues.
@@ -174,7 +175,8 @@ void probe_gradients(Run& run) {
 
 torch::Tensor train_step(Run& run, std::uint64_t step) {
   run.group->begin_step(static_cast<std::int64_t>(step) + 1);
-  const torch::Tensor losses = compute_gradients_that_fit(run, step);
+  run.times->begin_step();
+  const torch::Tensor sums = compute_gradients_that_fit(run, step);
   RECORD_USER_SCOPE("update");
   const torch::Tensor scale = run.scaler->scale().clone();
   const torch::Tensor updates = run.optimizer->updates().clone();
@@ -188,10 +190,13 @@ torch::Tensor train_step(Run& run, std::uint64_t step) {
     run.shards->share_weights();
   }
   run.scaler->update(gradient.norm);
-  const std::vector<torch::Tensor> numbers = {losses[0], losses[1], gradient.norm, scale, updates};
+  const std::vector<torch::Tensor> numbers = {sums[0], sums[1], gradient.norm, scale, updates};
   std::vector<torch::Tensor> wide;
   for (const torch::Tensor& number : numbers) wide.push_back(number.to(torch::kFloat64));
-  return torch::stack(wide);
+  const torch::Tensor stacked = torch::stack(wide);
+  run.times->end_step();
+  if (sums.numel() == 2) return stacked;
+  return torch::cat({stacked, sums.slice(0, 2).to(torch::kFloat64)});
 }
 
 }  // namespace sdtune::train

@@ -9,7 +9,8 @@
 
 namespace sdtune::train {
 
-// The numbers of a step, still on the device: [kStepNumbers] float64 in the order below.
+// The numbers of a step, still on the device: [kStepNumbers] float64 in the order below, and where several ranks train
+// [kStepNumbers + 2 x ranks], followed by how long the ranks took (StepTimes::own()).
 enum StepNumber : std::int64_t { kLossInstance, kLossPrior, kGradNorm, kLossScale, kUpdatesBefore, kStepNumbers };
 
 // Does step `step` (0-based: the steps done before it) on this rank. Never reads the device. Where gradients are not
