@@ -1,6 +1,8 @@
 // `sdtune launch`: several ranks of `sdtune train`.
-#include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <system_error>
 
 #include "app/cli/arguments.h"
@@ -23,6 +25,12 @@ bool has_whole_checkpoint(const fs::path& checkpoints) {
     if (fs::exists(entry.path() / "manifest.json", none)) return true;
   }
   return false;
+}
+
+// The record of the run in the folder, which says when each of its attempts began; empty where there is none.
+std::string content_of(const fs::path& record) {
+  std::ifstream file(record, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 class LaunchCommand : public Command {
@@ -53,8 +61,9 @@ class LaunchCommand : public Command {
       given.problems.insert(given.problems.end(), wrong.begin(), wrong.end());
     }
     if (!given.problems.empty()) throw ConfigError(given.problems);
-    started_ = fs::file_time_type::clock::now() - std::chrono::seconds(2);  // coarse clocks of file systems
-    keep_output_after_hangup(train::run_folder(training_.loaded.config).log());
+    const train::RunFolder folder = train::run_folder(training_.loaded.config);
+    earlier_ = content_of(folder.record());
+    keep_output_after_hangup(folder.log());
     return launch_ranks(options_, [&](std::int64_t attempt) { return words_of(words, attempt); });
   }
 
@@ -63,15 +72,15 @@ class LaunchCommand : public Command {
     if (attempt == 0) return words;
     const train::TrainConfig& config = training_.loaded.config;
     const train::RunFolder folder = train::run_folder(config);
-    std::error_code none;
-    const fs::file_time_type written = fs::last_write_time(folder.record(), none);
+    // By content: a file's time is that of the disk's own clock, which may be another machine's.
+    const std::string now = content_of(folder.record());
     return restart_words(words, {config.checkpoint.resume_from_checkpoint, config.run.overwrite,
-                                 !none && written >= started_, has_whole_checkpoint(folder.checkpoints())});
+                                 !now.empty() && now != earlier_, has_whole_checkpoint(folder.checkpoints())});
   }
 
   LaunchOptions options_;
   TrainingArguments training_;
-  fs::file_time_type started_;
+  std::string earlier_;  // record of the run that was in the folder before
 };
 
 }  // namespace

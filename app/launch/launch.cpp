@@ -3,7 +3,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <optional>
 
@@ -58,18 +57,15 @@ int launch_ranks(const LaunchOptions& options, const WordsOfAttempt& words) {
     run_attempt(group, options, signals, words(attempt), attempt);
     const RankEnd* cause = first_cause(group.ends());
     if (cause == nullptr) return 0;
+    const std::string of_cause = "rank " + std::to_string(cause->rank) + " " + describe(*cause) + "; ";
     const bool again = group.forwarded() == 0 && may_retry(*cause);
     if (!again || attempt == options.max_restarts) {
-      std::fprintf(stderr, "sdtune: launch: rank %lld %s; %s\n", static_cast<long long>(cause->rank),
-                   describe(*cause).c_str(),
-                   group.forwarded() != 0 ? "a signal asked for the stop"
-                   : again                ? "no restart is left (--max-restarts)"
-                                          : "this is not retried");
+      group.say(of_cause + (group.forwarded() != 0 ? "a signal asked for the stop"
+                            : again                ? "no restart is left (--max-restarts)"
+                                                   : "this is not retried"));
       return exit_code(*cause);
     }
-    std::fprintf(stderr, "sdtune: launch: rank %lld %s; restart %lld of %lld\n", static_cast<long long>(cause->rank),
-                 describe(*cause).c_str(), static_cast<long long>(attempt + 1),
-                 static_cast<long long>(options.max_restarts));
+    group.say(of_cause + "restart " + std::to_string(attempt + 1) + " of " + std::to_string(options.max_restarts));
     if (options.node_rank == 0) continue;  // its rank 0 has ended
     const int signal = wait_for_old_store(parse_rendezvous(options.rendezvous), signals);
     if (signal != 0) return static_cast<int>(signal == SIGINT ? ExitCode::kInterrupted : ExitCode::kTerminated);

@@ -7,7 +7,9 @@
 namespace sdtune::app {
 
 // Waits until the address takes no connection, at most ten seconds: a rank that is started again while rank 0 of the
-// attempt before still listens would join that one. Returns the signal that asked for a stop meanwhile, 0 for none.
+// attempt before still listens would join that one, find its number taken, end that attempt and need another restart.
+// The end of the ten seconds tells nothing: rank 0 may have been restarted already, and listens anew. Returns the
+// signal that asked for a stop meanwhile, 0 for none.
 int wait_for_old_store(const Rendezvous& place, SignalReader& signals);
 
 }  // namespace sdtune::app

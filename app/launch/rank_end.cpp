@@ -20,6 +20,10 @@ int exit_code(const RankEnd& end) {
   return WIFSIGNALED(end.status) ? 128 + WTERMSIG(end.status) : WEXITSTATUS(end.status);
 }
 
+bool was_orderly(const RankEnd& end) {
+  return !WIFSIGNALED(end.status);
+}
+
 std::string describe(const RankEnd& end) {
   if (!WIFSIGNALED(end.status)) return "ended with exit code " + std::to_string(WEXITSTATUS(end.status));
   const int signal = WTERMSIG(end.status);

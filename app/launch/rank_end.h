@@ -16,6 +16,9 @@ struct RankEnd {
 // The exit code as a shell has it: 128 + the signal for a rank that a signal ended.
 int exit_code(const RankEnd& end);
 
+// Whether it ended by itself, and not by a signal.
+bool was_orderly(const RankEnd& end);
+
 // "ended with exit code 2", "was ended by signal 9 (Killed)"
 std::string describe(const RankEnd& end);
 

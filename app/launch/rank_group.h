@@ -1,6 +1,8 @@
 // The ranks of this machine, from their start to the end of the last one.
 #pragma once
 
+#include <unistd.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -20,18 +22,23 @@ class RankGroup {
 
   void start(std::int64_t rank, const RankStart& start);
   // Relays output and signals until no rank is left. After the first failure the others have five seconds to notice it
-  // themselves, since their messages name what was lost; then they are stopped.
+  // themselves, since their messages name what was lost; then they are stopped. A rank that saved and ended because of
+  // a signal that was handed on is no failure; one that the signal killed is, since the others may wait for it.
   void wait();
 
   const std::vector<RankEnd>& ends() const { return ends_; }  // in the order of time
   int forwarded() const { return forwarded_; }                // the first signal that was handed on, 0 for none
+  // A line to stderr, behind what the ranks have printed.
+  void say(const std::string& line);
 
  private:
   using Clock = std::chrono::steady_clock;
   enum class Stage { kRunning, kNoticing, kAsked, kKilled };
 
   bool any_runs() const;
-  void relay_ready();
+  void wait_for_news() const;
+  void relay_output();
+  void relay_last_words();
   void take_signals();
   void take_ends();
   void take_end(const RankEnd& end);
@@ -41,6 +48,7 @@ class RankGroup {
   SignalReader* signals_;
   std::chrono::milliseconds grace_;
   std::vector<std::unique_ptr<RankProcess>> ranks_;
+  OutputSink sinks_[2]{OutputSink(STDOUT_FILENO), OutputSink(STDERR_FILENO)};
   std::vector<RankEnd> ends_;
   Stage stage_ = Stage::kRunning;
   Clock::time_point deadline_;

@@ -22,17 +22,6 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
-// In one write where the reader allows it. A reader that went away stops no training.
-void write_all(int file, const std::string& text) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t written = ::write(file, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    done += static_cast<std::size_t>(written);
-  }
-}
-
 [[noreturn]] void refuse(const std::string& what) {
   throw StorageError("launch", what + ": " + std::strerror(errno), "ulimit -n and -u bound files and processes");
 }
@@ -114,12 +103,12 @@ bool RankProcess::reap(int& status) {
   return true;
 }
 
-void RankProcess::relay(int stream) {
+void RankProcess::relay(int stream, OutputSink& sink) {
   char bytes[kPart];
-  while (pipes_[stream] >= 0) {
+  while (pipes_[stream] >= 0 && sink.has_room()) {
     const ssize_t got = ::read(pipes_[stream], bytes, sizeof(bytes));
     if (got > 0) {
-      write_all(STDOUT_FILENO + stream, lines_[stream].add({bytes, static_cast<std::size_t>(got)}));
+      sink.add(lines_[stream].add({bytes, static_cast<std::size_t>(got)}));
       continue;
     }
     if (got < 0 && errno == EINTR) continue;
@@ -129,11 +118,9 @@ void RankProcess::relay(int stream) {
   }
 }
 
-void RankProcess::finish_output() {
-  for (int stream = 0; stream < 2; ++stream) {
-    relay(stream);
-    write_all(STDOUT_FILENO + stream, lines_[stream].finish());
-  }
+void RankProcess::finish_output(int stream, OutputSink& sink) {
+  relay(stream, sink);
+  sink.add(lines_[stream].finish());
 }
 
 }  // namespace sdtune::app

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/launch/output_lines.h"
+#include "app/launch/output_sink.h"
 
 namespace sdtune::app {
 
@@ -38,10 +39,10 @@ class RankProcess {
   bool reap(int& status);
   // The pipe with its stdout (0) or stderr (1); -1 when closed.
   int pipe(int stream) const { return pipes_[stream]; }
-  // Hands on what the pipe has: to our stdout or stderr, in whole lines.
-  void relay(int stream);
+  // Hands on what the pipe has and the sink has room for, in whole lines.
+  void relay(int stream, OutputSink& sink);
   // Hands on the rest.
-  void finish_output();
+  void finish_output(int stream, OutputSink& sink);
 
  private:
   std::int64_t rank_;
