@@ -75,6 +75,9 @@ def test_kubeflow_trainjob() -> None:
     text = job["spec"]["trainer"]["args"][0]
     words = re.sub(r"\$PET_MASTER_ADDR:\$PET_MASTER_PORT", "host:1", text).replace("$PET_NNODES", "2").replace("$PET_NODE_RANK", "0")
     arguments_are_ours(words.replace('"', "").replace("exec sdtune ", "").split())
+    pod = job["spec"]["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    mounts = {mount["mountPath"]: mount["name"] for mount in pod["spec"]["containers"][0]["volumeMounts"]}
+    assert mounts["/data"] in [volume["name"] for volume in pod["spec"]["volumes"]] and "/data/runs" in text
     job["spec"]["trainer"]["numNodes"] = "two"
     with pytest.raises(ValueError, match="numNodes"):
         TrainerV1alpha1TrainJob.from_dict(job)
@@ -98,6 +101,8 @@ def test_compose() -> None:
     service = loaded("compose.yaml")["services"]["sdtune"]
     assert service["restart"] == "no" and service["network_mode"] == "none" and service["stop_grace_period"] == "120s"
     assert service["user"] == "10001" and service["read_only"] is True
+    [device] = service["deploy"]["resources"]["reservations"]["devices"]
+    assert f"--nproc={device['count']}" in service["command"], "a GPU a rank"
     arguments_are_ours(service["command"])
 
 
@@ -132,10 +137,12 @@ def test_torchrun_on_one_node_and_on_two(base: Path, photos: Path, tmp_path: Pat
 FAKE_SRUN = """#!/usr/bin/env bash
 while [[ $1 == --* ]]; do shift; done
 export SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_NODELIST="$NODES" SLURM_STEP_TASKS_PER_NODE=2 SLURM_NODEID=0
-trap 'kill -TERM $tasks' TERM
+ended=no
+trap 'ended=yes; [ -z "$tasks" ] || kill -TERM $tasks' TERM
 for task in 0 1; do
   SLURM_PROCID=$task SLURM_LOCALID=$task "$@" & tasks="$tasks $!"
 done
+[ $ended = no ] || kill -TERM $tasks
 code=0
 for task in $tasks; do
   wait $task; one=$?
@@ -183,6 +190,17 @@ def test_slurm_job(base: Path, photos: Path, tmp_path: Path) -> None:  # noqa: F
     job = sbatch(tmp_path, *words_of_train(base, photos, tmp_path / "wrong", "--seed", "none-at-all"))
     job.communicate(timeout=60)
     assert job.returncode == 2 and len((tmp_path / "requeued").read_text().splitlines()) == 1
+
+
+def test_a_signal_while_slurm_starts_the_ranks(base: Path, photos: Path, tmp_path: Path) -> None:  # noqa: F811
+    """Between the start of srun and the line that notes its number: the ranks end all the same, and the job is requeued."""
+    early = tmp_path / "early.sh"
+    early.write_text("""trap 'if [[ $BASH_COMMAND == "step=\\$!" ]]; then kill -USR1 $$; fi' DEBUG\n""")
+    words = words_of_train(base, photos, tmp_path / "run", "--max-train-steps", "3000")
+    job = sbatch(tmp_path, *words, BASH_ENV=str(early))
+    _, errors = job.communicate(timeout=200)
+    assert job.returncode == 0 and (tmp_path / "requeued").exists(), errors
+    assert not (tmp_path / "run/model").exists(), "it was trained to the end"
 
 
 def test_prices_are_those_of_the_plans() -> None:
