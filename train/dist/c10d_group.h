@@ -35,6 +35,7 @@ class C10dGroup final : public ProcessGroup {
   void check_before_update() override { collectives_.check_remembered(); }
   void settle() override { collectives_.finish_remembered(); }
   std::vector<CollectiveWait> take_waits() override { return collectives_.take_waits(); }
+  void say_failure(const Error& error) override { peers_->say_failure(error); }
 
  private:
   class Pending;

@@ -78,7 +78,9 @@ void Collectives::attempt(const char* doing, const std::function<void()>& call) 
 void Collectives::lose(const char* doing, const std::string& cause) {
   lost_ = true;
   const std::string when = step_ == 0 ? "before the first step" : "at step " + std::to_string(step_);
-  throw PeerLostError(peers_.find_lost(), "was lost " + when + " while " + doing, first_line(cause));
+  const std::string lost = peers_.find_lost();
+  if (const std::optional<RankFailure> failure = peers_.failure()) throw failure->error();
+  throw PeerLostError(lost, "was lost " + when + " while " + doing, first_line(cause));
 }
 
 // Throws what attempt() takes for a loss.

@@ -42,8 +42,8 @@ class Collectives {
   void begin_step(std::int64_t step) { step_ = step; }
   std::int64_t step() const { return step_; }
 
-  // All of these throw PeerLostError, which names the lost rank, its host and the step. `doing` says what for, in the
-  // form "summing over the ranks".
+  // All of these throw PeerLostError, which names the lost rank, its host and the step, or what a rank said of its
+  // failure (rank_failure.h). `doing` says what for, in the form "summing over the ranks".
   Work start(const char* doing, const std::function<Work(c10d::Backend&)>& call);
   // On a CPU finish(). On a GPU the current stream waits and the host goes on; the work is remembered.
   void order(const char* doing, const Work& work);

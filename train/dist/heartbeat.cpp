@@ -21,6 +21,14 @@ constexpr milliseconds kLinger{5000};
 constexpr milliseconds kBoardLook{100};
 constexpr const char* kEnded = "ended";  // the last beat of a rank that ends in order
 
+// What the store has under this key, where the first rank that says something counts: `known` once that was read,
+// `mine` where this rank is the first.
+std::string said_by_a_rank(c10d::Store& store, const char* key, const std::string& known, const std::string& mine) {
+  if (!known.empty()) return known;
+  if (!mine.empty()) return store.compareSet(key, std::string(), mine);
+  return store.check({key}) ? store.get_to_str(key) : "";
+}
+
 std::string key_of(std::int64_t rank) {
   return "alive/" + std::to_string(rank);
 }
@@ -49,14 +57,16 @@ struct Heartbeat::Board {
   // For the thread to say:
   std::int64_t progress = 0;
   std::int64_t waits = 0;
-  std::string found_lost;  // by this rank
-  bool hurry = false;      // something was changed that the others should see at once
+  std::string found_lost;   // by this rank
+  std::string own_failure;  // in words for the others
+  bool hurry = false;       // something was changed that the others should see at once
   bool is_waiting = false;
   bool ends = false;
   bool stop = false;
   // What it has seen:
   std::vector<Seen> ranks;
   std::string lost;           // on which all agree
+  std::string failure;        // the first that a rank said
   std::int64_t informed = 0;  // ranks that know of it
   Clock::time_point answered = Clock::now();
   bool store_is_gone = false;
@@ -104,7 +114,9 @@ void Heartbeat::beat(const std::shared_ptr<Board>& board, const c10::intrusive_p
     const std::string alive = board->ends ? kEnded : std::to_string(beat);
     const std::string text = alive + " " + std::to_string(board->progress) + " " + std::to_string(board->waits);
     const std::string found = board->found_lost;
+    const std::string own_failure = board->own_failure;
     std::string lost = board->lost;
+    std::string failure = board->failure;
     board->hurry = false;
     lock.unlock();
     std::vector<std::vector<std::uint8_t>> texts;
@@ -112,8 +124,8 @@ void Heartbeat::beat(const std::shared_ptr<Board>& board, const c10::intrusive_p
     bool is_gone = false;
     try {
       store->set(key_of(rank), text);
-      if (lost.empty() && !found.empty()) lost = store->compareSet("lost", std::string(), found);
-      if (lost.empty() && store->check({"lost"})) lost = store->get_to_str("lost");
+      failure = said_by_a_rank(*store, kFailedKey, failure, own_failure);
+      lost = said_by_a_rank(*store, kLostKey, lost, found);
       if (!lost.empty()) informed = store->add("informed", std::exchange(counted, true) ? 0 : 1);
       texts = store->multiGet(keys);
     } catch (const std::exception&) {
@@ -124,6 +136,7 @@ void Heartbeat::beat(const std::shared_ptr<Board>& board, const c10::intrusive_p
     if (!is_gone) {
       board->answered = Clock::now();
       board->lost = lost;
+      board->failure = failure;
       board->informed = informed;
     }
     for (std::size_t i = 0; i < texts.size(); ++i) board->ranks[i].read(texts[i], board->answered);
@@ -154,7 +167,7 @@ bool Heartbeat::wait_for_all(milliseconds silence) {
     };
     const std::vector<Seen>& ranks = board_->ranks;
     all_here = std::none_of(ranks.begin(), ranks.end(), is_missing);
-    if (all_here || !board_->lost.empty() || board_->store_is_gone) break;
+    if (all_here || !board_->lost.empty() || !board_->failure.empty() || board_->store_is_gone) break;
     if (Clock::now() - board_->answered > limit || std::any_of(ranks.begin(), ranks.end(), is_lost)) break;
     board_->changed.wait_for(lock, kBoardLook);
   }
@@ -165,6 +178,7 @@ bool Heartbeat::wait_for_all(milliseconds silence) {
 std::string Heartbeat::gone(milliseconds silence) {
   const milliseconds limit = std::max(silence, kSilence);
   const std::lock_guard lock(board_->mutex);
+  if (!board_->failure.empty()) return RankFailure::parse(board_->failure).who;
   if (!board_->lost.empty()) return board_->lost;
   if (Clock::now() - board_->answered > (board_->store_is_gone ? kEndedGrace : limit)) return holder();
   return silent_ranks(limit, kEndedGrace);
@@ -173,6 +187,7 @@ std::string Heartbeat::gone(milliseconds silence) {
 std::string Heartbeat::find_lost() {
   std::unique_lock lock(board_->mutex);
   const std::string found = blame_by_waiting(lock);
+  if (!board_->failure.empty()) return RankFailure::parse(board_->failure).who;
   if (found.empty()) return "a rank that still answers";
   // Whoever finds out first says it for all: later, ranks that ended because of it would seem lost themselves.
   board_->found_lost = found;
@@ -192,7 +207,7 @@ std::string Heartbeat::find_lost() {
 std::string Heartbeat::blame_by_waiting(std::unique_lock<std::mutex>& lock) const {
   const auto deadline = Clock::now() + kSilence + 2 * kBeat;
   while (true) {
-    if (!board_->lost.empty()) return board_->lost;
+    if (!board_->lost.empty() || !board_->failure.empty()) return board_->lost;
     if (board_->store_is_gone || Clock::now() - board_->answered > kSilence) return holder();
     const std::string silent = silent_ranks(kSilence, milliseconds(0));
     if (!silent.empty()) return silent;
@@ -219,6 +234,20 @@ std::string Heartbeat::silent_ranks(milliseconds silence, milliseconds ended) co
     if (is_other && age >= (seen.ended() ? ended : silence)) silent.push_back(static_cast<std::int64_t>(rank));
   }
   return names(silent);
+}
+
+void Heartbeat::say_failure(const Error& error) {
+  std::unique_lock lock(board_->mutex);
+  board_->own_failure = RankFailure{error.code(), name_of(env_.rank), error.problems().front().line()}.text();
+  board_->hurry = true;
+  board_->changed.notify_all();
+  board_->changed.wait_for(lock, kSilence, [&] { return !board_->failure.empty() || board_->finished; });
+}
+
+std::optional<RankFailure> Heartbeat::failure() {
+  const std::lock_guard lock(board_->mutex);
+  if (board_->failure.empty()) return std::nullopt;
+  return RankFailure::parse(board_->failure);
 }
 
 std::string Heartbeat::holder() const {

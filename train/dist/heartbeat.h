@@ -29,6 +29,8 @@ class Heartbeat final : public PeerWatch {
   bool wait_for_all(std::chrono::milliseconds silence) override;  // 3 s at least
   std::string gone(std::chrono::milliseconds silence) override;   // likewise
   std::string find_lost() override;
+  void say_failure(const Error& error) override;
+  std::optional<RankFailure> failure() override;
 
   std::string name_of(std::int64_t rank) const;  // "rank 2 (host)"
 

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+
+#include "train/dist/rank_failure.h"
 
 namespace sdtune::train {
 
@@ -25,6 +28,11 @@ class PeerWatch {
   // Who is lost, after a collective failed, in the words of gone(). Takes a few seconds unless another rank has already
   // found out.
   virtual std::string find_lost() = 0;
+
+  // Tells the others why this rank ends, and returns once they can read it, or after a few seconds.
+  virtual void say_failure(const Error&) {}
+  // What another rank said in say_failure.
+  virtual std::optional<RankFailure> failure() { return std::nullopt; }
 };
 
 }  // namespace sdtune::train

@@ -57,7 +57,7 @@ std::vector<torch::Tensor> ProcessGroup::gather_bytes(const torch::Tensor& mine,
 }
 
 std::unique_ptr<ProcessGroup> connect_ranks(const RankEnv& env, torch::Device device, const DistOptions& options,
-                                            const std::string& configuration) {
+                                            const std::string& configuration, const StopFlag* stop) {
   const char* forced = std::getenv("SDTUNE_FORCE_NCCL");
   const bool prove_nccl = device.is_cuda() && forced != nullptr && std::strcmp(forced, "1") == 0;
   if (env.world_size == 1 && !prove_nccl) return std::make_unique<SingleProcess>();
@@ -66,7 +66,7 @@ std::unique_ptr<ProcessGroup> connect_ranks(const RankEnv& env, torch::Device de
   if (joined.master_address.empty()) {  // one rank, started by hand
     joined.master_address = "127.0.0.1";
   }
-  const RankStore store = meet_ranks(joined, milliseconds_of(options.start_timeout), configuration);
+  const RankStore store = meet_ranks(joined, {milliseconds_of(options.start_timeout), configuration, stop});
   const CollectiveRules rules{milliseconds_of(options.peer_timeout), device, device.is_cuda()};
   const BackendRequest request{store.store, env.rank, env.world_size, rules.timeout};
   const NcclFactory make_nccl =

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/base/error.h"
+#include "model/base/stop_flag.h"
 #include "model/core/timestamp.h"
 #include "train/config/dist_options.h"
 #include "train/dist/rank_env.h"
@@ -30,7 +32,8 @@ struct CollectiveWait {
 };
 
 // Every rank calls the same operations in the same order. All throw PeerLostError naming the lost rank, its host and
-// the step when a peer dies, or does not answer within peer_timeout; none blocks longer (collectives.h).
+// the step when a peer dies, or does not answer within peer_timeout; none blocks longer (collectives.h). Where a peer
+// said why it ends, they throw an Error of its exit code that names it.
 class ProcessGroup {
  public:
   virtual ~ProcessGroup() = default;
@@ -63,6 +66,9 @@ class ProcessGroup {
   virtual void check_before_update() {}
   // Ends when all sums are over. Before the host reads from a GPU, which may be waiting for a peer.
   virtual void settle() {}
+
+  // Before this rank ends with an error that no restart mends, while the group still is there.
+  virtual void say_failure(const Error&) {}
 
   void all_reduce_sum(torch::Tensor tensor) { start_all_reduce_sum(std::move(tensor))->wait(); }
   bool is_first() const { return rank() == 0; }
@@ -107,8 +113,8 @@ class SingleProcess final : public ProcessGroup {
 // `configuration` (lines of text) must be the same on every rank. One rank gives a SingleProcess, unless `device` is a
 // GPU and SDTUNE_FORCE_NCCL=1 (which proves NCCL on a machine with one GPU). Throws ConfigError where the ranks'
 // configurations differ or the port is taken, PeerLostError naming the ranks that did not come within
-// options.start_timeout.
+// options.start_timeout, and StopRequest soon after a request in `stop`.
 std::unique_ptr<ProcessGroup> connect_ranks(const RankEnv& env, torch::Device device, const DistOptions& options,
-                                            const std::string& configuration);
+                                            const std::string& configuration, const StopFlag* stop = nullptr);
 
 }  // namespace sdtune::train

@@ -67,6 +67,14 @@ RankEnv read_rank_env() {
   });
 }
 
+bool is_first_rank() {
+  try {
+    return read_rank_env().rank == 0;
+  } catch (const ConfigError&) {
+    return true;
+  }
+}
+
 std::string device_for_rank(const std::string& device, const RankEnv& env, bool gpu_usable) {
   if (env.world_size == 1) return device;
   if (device == "cuda" || (device == "auto" && gpu_usable)) return "cuda:" + std::to_string(env.local_rank);

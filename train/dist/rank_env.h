@@ -29,6 +29,10 @@ using EnvironmentReader = std::function<std::optional<std::string>(const std::st
 RankEnv read_rank_env(const EnvironmentReader& read);
 RankEnv read_rank_env();  // from the process environment
 
+// Whether this process is rank 0; also where the environment says nothing that read_rank_env takes, since the run is
+// refused for that.
+bool is_first_rank();
+
 // "auto" and "cuda" with several ranks on a host mean this rank's own GPU: "cuda:<local_rank>". Else as given.
 std::string device_for_rank(const std::string& device, const RankEnv& env, bool gpu_usable);
 
