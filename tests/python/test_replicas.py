@@ -61,11 +61,6 @@ def change_held_out(folder: Path) -> None:
     shutil.copy(folder / "held_out" / "0.png", folder / "held_out" / "3.png")
 
 
-def lose_checkpoint(folder: Path) -> None:
-    """The newest checkpoint is not on this disk."""
-    shutil.rmtree(sorted((folder / "run/checkpoints").iterdir())[-1])
-
-
 def nothing(_: Path) -> None:
     """The same files."""
 
@@ -76,8 +71,6 @@ CASES: dict[str, tuple[int, int, Callable[[Path], None], list[str], list[str], l
     "photos": (4, 2, change_photos, ["--overwrite"], [], ["other images or captions (2 of 5: 1.png, 3.png)"]),
     "held-out photos": (2, 1, change_held_out, ["--overwrite", "--validation-data-dir", "held_out"], [],
                         ["other held-out photos (1 of 5: 3.png)"]),
-    "checkpoint": (2, 1, lose_checkpoint, ["--resume-from-checkpoint", "latest"], [],
-                   ["the checkpoint of step 2 instead of the checkpoint of step 3"]),
     "options": (3, 1, nothing, ["--overwrite"], ["--learning-rate", "0.25"],
                 ["another configuration", "learning_rate: 0.25 instead of learning_rate: "]),
 }

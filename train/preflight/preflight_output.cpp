@@ -62,16 +62,6 @@ void check_room(const TrainConfig& config, const fs::path& existing, const model
                       "choose another --output"});
 }
 
-// Whoever holds the lock is asked by the first rank alone, which will take it.
-std::optional<Problem> lock_holder(const RunFolder& folder) {
-  try {
-    if (read_rank_env().rank != 0) return std::nullopt;
-  } catch (const ConfigError&) {
-    return std::nullopt;  // check_options says what is wrong with the environment
-  }
-  return RunLock::holder(folder.lock());
-}
-
 }  // namespace
 
 bool check_writable(const std::string& option, const fs::path& folder, std::vector<Problem>& problems) {
@@ -92,9 +82,10 @@ void check_output(const TrainConfig& config, const std::optional<model::ModelSur
   const RunFolder folder = run_folder(config);
   if (!check_writable("output", folder.root, problems)) return;
   const bool continues = !config.checkpoint.resume_from_checkpoint.empty() || config.run.overwrite;
-  if (const std::optional<Problem> held = lock_holder(folder)) {
+  // The first rank alone writes there, and takes the lock.
+  if (const std::optional<Problem> held = is_first_rank() ? RunLock::holder(folder.lock()) : std::nullopt) {
     problems.push_back(*held);  // neither resuming nor overwriting would be right
-  } else if (folder.has_run() && !continues) {
+  } else if (is_first_rank() && folder.has_run() && !continues) {
     problems.push_back({folder.root.string(), "has a run in it",
                         "--resume-from-checkpoint latest goes on with it, --overwrite deletes it"});
   }

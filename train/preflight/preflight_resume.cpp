@@ -95,6 +95,7 @@ std::vector<Problem> changes_since(const ResumePoint& resume, const TrainConfig&
 ResumePoint check_resume(const TrainConfig& config, const std::optional<model::ModelSurvey>& base,
                          const std::vector<Photo>& photos, std::vector<Problem>& problems) {
   ResumePoint resume;
+  if (!is_first_rank()) return resume;  // it gets the first rank's
   try {
     FoundCheckpoint found = find_checkpoint(config.checkpoint.resume_from_checkpoint, run_folder(config).checkpoints());
     resume.warnings = std::move(found.warnings);

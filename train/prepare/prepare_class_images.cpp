@@ -59,7 +59,9 @@ void prepare_set(const PrepareContext& context, const ClassImageSet& set, std::v
         });
   }
   context.group.barrier();  // the shares differ in length
-  await_class_images(context.group, plan, std::chrono::duration<double>(context.config.dist.peer_timeout));
+  share_class_images(context.group, plan,
+                     {context.device, set.folder, set.folder,
+                      std::chrono::duration<double>(context.config.dist.peer_timeout), &context.stop});
   if (context.group.is_first() && !plan.missing.empty()) {
     write_class_manifest(real_file_system(), set.folder, plan, settings);
   }

@@ -1,10 +1,7 @@
 #include "train/prepare/shared_class_images.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
 #include "model/base/error.h"
@@ -17,8 +14,6 @@ namespace sdtune::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::chrono::milliseconds kLook{200};
 
 Json to_json(const ClassImagePlan& plan) {
   Json json = {{"files", Json::array()}, {"missing", plan.missing}, {"own", plan.own}};
@@ -34,38 +29,24 @@ ClassImagePlan from_json(const Json& json, const fs::path& folder) {
   return plan;
 }
 
-// The files that this rank vouches for, by index, with their hashes.
-Json own_hashes(const ProcessGroup& group, const ClassImagePlan& plan) {
-  Json hashes = Json::array();
+// The files that this rank vouches for: index, size, hash.
+Json own_files(const ProcessGroup& group, const ClassImagePlan& plan) {
+  Json own = Json::array();
   for (std::size_t i = 0; i < plan.files.size(); ++i) {
     const auto index = static_cast<std::int64_t>(i);
     const bool was_missing = std::binary_search(plan.missing.begin(), plan.missing.end(), index);
     const std::int64_t maker = was_missing ? index % group.world_size() : 0;
-    if (maker == group.rank()) hashes.push_back({i, sha256_of_file(plan.files[i])});
+    if (maker == group.rank()) own.push_back({i, fs::file_size(plan.files[i]), sha256_of_file(plan.files[i])});
   }
-  return hashes;
+  return own;
 }
 
-bool is_here(const fs::path& file, const std::string& hash) {
+bool is_here(const fs::path& path, const SentFile& file) {
   try {
-    return is_file(file) && sha256_of_file(file) == hash;
+    return is_file(path) && sha256_of_file(path) == file.sha256;
   } catch (const DataError&) {  // on its way
     return false;
   }
-}
-
-// Those that are not here with their content after `timeout`.
-std::vector<fs::path> await_files(std::vector<std::pair<fs::path, std::string>> wanted,
-                                  std::chrono::duration<double> timeout) {
-  const auto start = std::chrono::steady_clock::now();
-  while (true) {
-    std::erase_if(wanted, [](const auto& file) { return is_here(file.first, file.second); });
-    if (wanted.empty() || std::chrono::steady_clock::now() - start > timeout) break;
-    std::this_thread::sleep_for(kLook);
-  }
-  std::vector<fs::path> late;
-  for (const auto& [file, hash] : wanted) late.push_back(file);
-  return late;
 }
 
 }  // namespace
@@ -78,31 +59,25 @@ ClassImagePlan shared_plan(ProcessGroup& group, const ClassImageSet& set, const 
   return from_json(gather_json(group, json).front(), set.folder);
 }
 
-void await_class_images(ProcessGroup& group, const ClassImagePlan& plan, std::chrono::duration<double> timeout) {
+void share_class_images(ProcessGroup& group, const ClassImagePlan& plan, const FileExchange& exchange) {
   if (group.world_size() == 1) return;
-  const Json own = own_hashes(group, plan);
+  const Json own = own_files(group, plan);
   group.barrier();
-  const std::vector<Json> of_ranks = gather_json(group, own);
-  std::vector<std::pair<fs::path, std::string>> wanted;
-  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
-    if (static_cast<std::int64_t>(rank) == group.rank()) continue;
-    for (const Json& entry : of_ranks[rank]) {
-      wanted.emplace_back(plan.files.at(entry[0].get<std::size_t>()), entry[1].get<std::string>());
+  std::vector<SentFile> files;
+  std::vector<std::size_t> lacking;
+  std::int64_t owner = 0;
+  for (const Json& of_rank : gather_json(group, own)) {
+    for (const Json& entry : of_rank) {
+      const auto index = entry[0].get<std::size_t>();
+      const fs::path& path = plan.files.at(index);
+      files.push_back({path.filename().string(), entry[1].get<std::uint64_t>(), entry[2].get<std::string>(), owner,
+                       static_cast<std::int64_t>(index) >= plan.own});
+      if (owner != group.rank() && !is_here(path, files.back())) lacking.push_back(files.size() - 1);
     }
+    ++owner;
   }
-  const std::vector<fs::path> late = await_files(std::move(wanted), timeout);
-  group.barrier();
-  const Json mine = late.empty() ? Json() : Json{late.front().string(), late.size()};
-  const std::vector<Json> answers = gather_json(group, mine);
-  for (std::size_t rank = 0; rank < answers.size(); ++rank) {
-    const Json& answer = answers[rank];
-    if (answer.is_null()) continue;
-    throw DataError(answer[0].get<std::string>(),
-                    "rank " + std::to_string(rank) + " does not see this class image as another rank has it, after " +
-                        std::to_string(std::lround(timeout.count())) + " s (" +
-                        std::to_string(answer[1].get<std::int64_t>()) + " such files)",
-                    "all ranks must share class_data_dir");
-  }
+  group.barrier();  // every rank has read all of its files
+  send_files(group, real_file_system(), files, lacking, exchange);
 }
 
 }  // namespace sdtune::train

@@ -1,10 +1,9 @@
-// Class images in a folder that several ranks share, where one rank may see late what another has written.
+// Class images of several ranks, whose folders may be one and the same, or each on a disk of its own.
 #pragma once
-
-#include <chrono>
 
 #include "train/data/class_image_sets.h"
 #include "train/dist/process_group.h"
+#include "train/dist/send_files.h"
 
 namespace sdtune::train {
 
@@ -13,8 +12,9 @@ namespace sdtune::train {
 ClassImagePlan shared_plan(ProcessGroup& group, const ClassImageSet& set, const ClassImageSettings& settings);
 
 // After every rank has generated its share: each says which files it made, the first rank also those that were there,
-// with their hashes, and waits until all of them are here with this content. Where some are not within `timeout`, every
-// rank throws DataError naming the first of them and the rank that lacks it.
-void await_class_images(ProcessGroup& group, const ClassImagePlan& plan, std::chrono::duration<double> timeout);
+// with their hashes, and sends what others lack into the folder of `exchange`. Generated files of other content are
+// replaced; where one of the user's differs, every rank throws DataError naming the file and the rank. Throws what
+// send_files throws.
+void share_class_images(ProcessGroup& group, const ClassImagePlan& plan, const FileExchange& exchange);
 
 }  // namespace sdtune::train

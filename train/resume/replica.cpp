@@ -36,28 +36,18 @@ void append_files(std::string& text, const std::string& what, const Hashes& firs
                       fmt::join(names.data(), names.data() + shown, ", "), names.size() > shown ? ", ..." : "");
 }
 
-std::string checkpoint_text(const Replica& replica) {
-  return replica.checkpoint.empty() ? "no checkpoint" : "the checkpoint of step " + std::to_string(replica.step);
-}
-
 }  // namespace
 
 Json Replica::to_json() const {
-  return {{"step", step}, {"checkpoint", checkpoint}, {"base", base}, {"images", images}, {"held_out", held_out}};
+  return {{"base", base}, {"images", images}, {"held_out", held_out}};
 }
 
 Replica Replica::from_json(const Json& json) {
-  return {json.at("step").get<std::int64_t>(), json.at("checkpoint").get<std::string>(), json.at("base").get<Hashes>(),
-          json.at("images").get<Hashes>(), json.at("held_out").get<Hashes>()};
+  return {json.at("base").get<Hashes>(), json.at("images").get<Hashes>(), json.at("held_out").get<Hashes>()};
 }
 
 std::string replica_difference(const Replica& first, const Replica& other) {
   std::string text;
-  if (first.step != other.step || first.checkpoint.empty() != other.checkpoint.empty()) {
-    text = checkpoint_text(other) + " instead of " + checkpoint_text(first);
-  } else if (first.checkpoint != other.checkpoint) {
-    text = "another checkpoint of step " + std::to_string(other.step);
-  }
   append_files(text, "another base", first.base, other.base);
   append_files(text, "other images or captions", first.images, other.images);
   append_files(text, "other held-out photos", first.held_out, other.held_out);

@@ -2,7 +2,6 @@
 // of them began differently.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
 
@@ -11,10 +10,8 @@
 namespace sdtune::train {
 
 struct Replica {
-  std::int64_t step = 0;                      // of the checkpoint to resume from
-  std::string checkpoint;                     // hash of its manifest, which lists the hashes of its files; empty: none
-  std::map<std::string, std::string> base;    // file -> hash
-  std::map<std::string, std::string> images;  // as fingerprint_images
+  std::map<std::string, std::string> base;           // file -> hash
+  std::map<std::string, std::string> images;         // as fingerprint_images
   std::map<std::string, std::string> held_out = {};  // photos of validation_data_dir, likewise
 
   bool operator==(const Replica&) const = default;

@@ -235,7 +235,7 @@ torch::Dtype preparation_dtype(torch::Device device, torch::Dtype dtype) {
   return device.is_cuda() ? dtype : torch::kFloat32;
 }
 
-std::unique_ptr<Run> load_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
+std::unique_ptr<Run> load_run(const TrainConfig& config, std::shared_ptr<ProcessGroup> group, torch::Device device,
                               const Preflight& preflight, const std::vector<Observer*>& observers) {
   const std::filesystem::path base = model::find_base(config.run.base);
   tell(observers, &Observer::on_preparation, PreparationEvent{preset_line(config), generation_summary(config)});
@@ -269,7 +269,7 @@ void prepare_run(Run& run, const Preflight& preflight, const std::vector<Observe
 
 }  // namespace
 
-std::unique_ptr<Run> build_prepared_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group,
+std::unique_ptr<Run> build_prepared_run(const TrainConfig& config, std::shared_ptr<ProcessGroup> group,
                                         torch::Device device, const Preflight& preflight,
                                         const std::vector<Observer*>& observers, const StopFlag& stop) {
   std::unique_ptr<Run> run = load_run(config, std::move(group), device, preflight, observers);
@@ -277,7 +277,7 @@ std::unique_ptr<Run> build_prepared_run(const TrainConfig& config, std::unique_p
   return run;
 }
 
-std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
+std::unique_ptr<Run> build_run(const TrainConfig& config, std::shared_ptr<ProcessGroup> group, torch::Device device,
                                const Preflight& preflight, const std::vector<Observer*>& observers,
                                const StopFlag& stop) {
   std::unique_ptr<Run> run = load_run(config, std::move(group), device, preflight, observers);

@@ -13,12 +13,12 @@ namespace sdtune::train {
 
 // Loads the base, joins the ranks, prepares the data and builds the optimizer; resumes from the checkpoint that the
 // preflight found. Writes class images only. Throws StopRequest when asked to stop.
-std::unique_ptr<Run> build_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group, torch::Device device,
+std::unique_ptr<Run> build_run(const TrainConfig& config, std::shared_ptr<ProcessGroup> group, torch::Device device,
                                const Preflight& preflight, const std::vector<Observer*>& observers,
                                const StopFlag& stop);
 
 // The first half of it: base, data and batch plan, without anything to train with.
-std::unique_ptr<Run> build_prepared_run(const TrainConfig& config, std::unique_ptr<ProcessGroup> group,
+std::unique_ptr<Run> build_prepared_run(const TrainConfig& config, std::shared_ptr<ProcessGroup> group,
                                         torch::Device device, const Preflight& preflight,
                                         const std::vector<Observer*>& observers, const StopFlag& stop);
 

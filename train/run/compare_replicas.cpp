@@ -2,18 +2,16 @@
 
 #include <fmt/ranges.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "model/files/manifest.h"
 #include "model/files/sha256.h"
 #include "model/pipeline/bundle.h"
 #include "train/data/photo_set.h"
 #include "train/dist/gather_json.h"
+#include "train/dist/host_name.h"
 #include "train/resume/replica.h"
 #include "train/resume/resume_fingerprint.h"
 
@@ -23,17 +21,8 @@ namespace {
 
 constexpr std::size_t kMostRanks = 3;  // that are described
 
-std::string host_name() {
-  char name[256] = "";
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown host";
-}
-
 Replica own_replica(const TrainConfig& config, Preflight& preflight) {
   Replica replica;
-  if (const ResumePoint& resume = preflight.resume; !resume.checkpoint.empty()) {
-    replica.step = resume.state.step;
-    replica.checkpoint = sha256_of_file(resume.checkpoint / kManifestName);
-  }
   const std::vector<std::pair<std::string, std::string>> base = hashes_of_base(model::find_base(config.run.base));
   preflight.resume.base_hash = hash_of_base(base);
   replica.base = {base.begin(), base.end()};

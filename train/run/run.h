@@ -41,7 +41,7 @@ struct Run {
   RunFolder folder;
   torch::Device device = torch::kCPU;
   torch::Dtype dtype = torch::kFloat32;
-  std::unique_ptr<ProcessGroup> group;
+  std::shared_ptr<ProcessGroup> group;
   std::unique_ptr<StopAgreement> stops;
   std::unique_ptr<StepTimes> times;
   std::int64_t micro_batch = 1;  // photos of one forward, and as many class images

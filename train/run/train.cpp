@@ -5,10 +5,13 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <utility>
 
 #include "model/core/device.h"
 #include "model/core/out_of_memory.h"
 #include "model/core/tf32_scope.h"
+#include "train/dist/rank_failure.h"
+#include "train/dist/rank_store.h"
 #include "train/dist/stop_request.h"
 #include "train/observe/page_images.h"
 #include "train/preflight/machine_warnings.h"
@@ -25,6 +28,7 @@
 #include "train/run/run_observers.h"
 #include "train/run/run_record.h"
 #include "train/run/save_time.h"
+#include "train/run/share_checkpoint.h"
 #include "train/run/trainer.h"
 #include "train/track/notify.h"
 
@@ -52,9 +56,12 @@ void clear_folder(FileSystem& files, const RunFolder& folder) {
   }
 }
 
-// What every rank must agree on: the options, but not which device a rank has.
+// What every rank must agree on: the options, but not which device a rank has, nor what the first rank decides alone.
+// Launchers of several machines take that from their own disks.
 std::string rank_configuration(TrainConfig config) {
   config.run.device = "";
+  config.run.overwrite = false;
+  config.checkpoint.resume_from_checkpoint = "";
   return config_to_yaml(config.fields(), {});
 }
 
@@ -110,16 +117,23 @@ void show_result(const Training& training, const ReportImagesPlan& plan) {
   }
 }
 
-TrainResult run_to_end(const Training& training, std::unique_ptr<ProcessGroup> group, torch::Device device,
-                       Preflight preflight) {
+// What the ranks have said and compared: they start from the same.
+struct Start {
+  torch::Device device;
+  Preflight preflight;
+  std::unique_ptr<ReceivedCheckpoint> received;
+};
+
+TrainResult run_to_end(const Training& training, std::shared_ptr<ProcessGroup>& group, Start start_from) {
   const auto start = std::chrono::steady_clock::now();
   const TrainConfig& config = training.config;
   const std::vector<Observer*>& observers = training.observers;
   const model::Tf32Scope tf32(config.precision.allow_tf32);
   for (const Problem& warning : machine_warnings(config)) tell(observers, &Observer::on_warning, warning);
-  for (const Problem& warning : preflight.resume.warnings) tell(observers, &Observer::on_warning, warning);
-  std::unique_ptr<Run> run = build_run(config, std::move(group), device, preflight, observers, training.stop);
-  preflight = {};  // the photos that it kept
+  for (const Problem& warning : start_from.preflight.resume.warnings) tell(observers, &Observer::on_warning, warning);
+  const torch::Device device = start_from.device;
+  std::unique_ptr<Run> run = build_run(config, group, device, start_from.preflight, observers, training.stop);
+  start_from.preflight = {};  // the photos that it kept
   if (training.is_first) {
     record_attempt(training, *run);
     run->stops->limit([&training] { return training.budget.is_spent(); });
@@ -129,12 +143,14 @@ TrainResult run_to_end(const Training& training, std::unique_ptr<ProcessGroup> g
     training.guard.expect_save(estimate_save_seconds(real_file_system(), *run), "estimated from this disk");
   }
   run->group->barrier();  // ranks load and encode at different speeds
+  if (std::exchange(start_from.received, nullptr)) run->last_checkpoint.clear();  // it is gone
   TrainResult result = Trainer(*run, observers, training.portrait_readers, training.stop).train();
   if (result.is_partial && training.is_first) result.cause = training.budget.cause();
   if (result.code != ExitCode::kDone) result.cause = stop_cause(training, result.cause);
   const TrainConfig resolved = run->config;
   const torch::Dtype dtype = run->dtype;
   run.reset();  // its memory: what follows loads models anew
+  group.reset();
   const auto seconds_so_far = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
@@ -189,47 +205,74 @@ void report_failure(const Training& training, const Error& error) {
   tell(training.observers, &Observer::on_end, failure_of(error));
 }
 
+// The others end with this rank, and with its exit code.
+void tell_other_ranks(ProcessGroup* group, const Error& error) {
+  if (group != nullptr && ends_all_ranks(error)) group->say_failure(error);
+}
+
 TrainResult train_locked(const Training& training, const RankEnv& ranks, Preflight preflight) {
   const TrainConfig& config = training.config;
+  std::shared_ptr<ProcessGroup> group;  // outlives what it trains, to say why that ends
   try {
     try {
       const std::string device_text = device_for_rank(config.run.device, ranks, model::has_usable_gpu());
       const torch::Device device = model::parse_device(device_text, "device");
-      std::unique_ptr<ProcessGroup> group = connect_ranks(ranks, device, config.dist, rank_configuration(config));
+      group = connect_ranks(ranks, device, config.dist, rank_configuration(config), &training.stop);
       compare_replicas(*group, config, preflight);
+      std::unique_ptr<ReceivedCheckpoint> received =
+          share_checkpoint(*group, config, device, preflight.resume, training.stop);
       // Only now, since a run that is refused must leave the one before it as it is.
       if (training.is_first && config.run.overwrite && !continues(config)) {
         clear_folder(real_file_system(), training.folder);
       }
-      return run_to_end(training, std::move(group), device, std::move(preflight));
+      return run_to_end(training, group, {device, std::move(preflight), std::move(received)});
     } catch (const c10::Error& error) {
       rethrow_torch_error(error, config);
     }
   } catch (const StopRequest& request) {
     return stopped_early(training, request.signal);
   } catch (const Error& error) {
+    tell_other_ranks(group.get(), error);
     report_failure(training, error);
     throw;
   } catch (const std::exception& error) {
-    report_failure(training, described(error, config));
+    const Error said = described(error, config);
+    tell_other_ranks(group.get(), said);
+    report_failure(training, said);
     throw;
   }
+}
+
+void tell_waiting_ranks(const Error& error, const StopFlag& stop) {
+  RankEnv ranks;
+  try {
+    ranks = read_rank_env();
+  } catch (const ConfigError&) {  // the launcher's variables are what is wrong
+    return;
+  }
+  say_failure_before_meeting(ranks, error, stop);
 }
 
 TrainResult train_or_refuse(const TrainConfig& config, const std::vector<Observer*>& observers, RunNotifier& notifier,
                             const PortraitReaderSource& portrait_readers, StopFlag& stop) {
   using Seconds = std::chrono::seconds;
   const auto started = std::chrono::duration_cast<Seconds>(std::chrono::system_clock::now().time_since_epoch());
-  Preflight preflight = run_preflight(config, portrait_readers, PhotoUse::kTrain);
-  refuse_problems(preflight);
   const RunFolder folder = run_folder(config);
-  const RankEnv ranks = read_rank_env();
-  const bool is_first = ranks.rank == 0;
+  const bool is_first = is_first_rank();
+  Preflight preflight;
   std::optional<RunLock> lock;
-  if (is_first) {
-    real_file_system().create_directories(folder.root);
-    lock.emplace(folder.lock());
+  try {
+    preflight = run_preflight(config, portrait_readers, PhotoUse::kTrain);
+    refuse_problems(preflight);
+    if (is_first) {
+      real_file_system().create_directories(folder.root);
+      lock.emplace(folder.lock());
+    }
+  } catch (const Error& error) {
+    tell_waiting_ranks(error, stop);
+    throw;
   }
+  const RankEnv ranks = read_rank_env();
   const double earlier = is_first && continues(config) ? seconds_of(attempts_before(folder, 0)) : 0;
   RunBudget budget(config.rental, config.observe.price_per_hour, earlier);
   const Warn warn = [&](const Problem& problem) { tell(observers, &Observer::on_warning, problem); };
@@ -238,14 +281,6 @@ TrainResult train_or_refuse(const TrainConfig& config, const std::vector<Observe
   return train_locked(
       {config, folder, is_first, budget, guard, run_observers.all(), portrait_readers, stop, started.count()}, ranks,
       std::move(preflight));
-}
-
-bool is_first_rank() {
-  try {
-    return read_rank_env().rank == 0;
-  } catch (const ConfigError&) {
-    return true;  // the run is refused for it
-  }
 }
 
 // The last words of a run, to whom it asks for: webhook and command.

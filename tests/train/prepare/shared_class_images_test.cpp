@@ -1,14 +1,13 @@
-// Ranks as threads, each with a folder of its own in which the others' files appear late, or otherwise, or never.
+// Ranks as threads, each with a folder of its own, or two with one.
 #include "train/prepare/shared_class_images.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <mutex>
-#include <thread>
 
 #include "model/base/error.h"
+#include "tests/support/gloo_ranks.h"
 #include "tests/support/scratch_folder.h"
 
 namespace sdtune::train {
@@ -16,75 +15,36 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-
-constexpr std::int64_t kRanks = 2;
-
-// Where the threads exchange their texts.
-struct Table {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<std::vector<std::string>> rounds;
-};
-
-class ThreadGroup final : public ProcessGroup {
- public:
-  ThreadGroup(std::int64_t rank, Table& table) : rank_(rank), table_(table) {}
-  std::int64_t rank() const override { return rank_; }
-  std::int64_t world_size() const override { return kRanks; }
-  std::unique_ptr<PendingReduce> start_all_reduce_sum(torch::Tensor) override { return nullptr; }
-  void broadcast(torch::Tensor, std::int64_t) override {}
-  void barrier() override { gather_text(""); }
-  std::vector<std::string> gather_text(const std::string& text) override {
-    std::unique_lock lock(table_.mutex);
-    const std::size_t round = round_++;
-    if (table_.rounds.size() <= round) table_.rounds.resize(round + 1);
-    // By rank: the second one to come puts its own where it belongs.
-    std::vector<std::string>& texts = table_.rounds[round];
-    texts.insert(rank_ == 0 ? texts.begin() : texts.end(), text);
-    table_.changed.notify_all();
-    table_.changed.wait(lock, [&] { return table_.rounds[round].size() == kRanks; });
-    return table_.rounds[round];
-  }
-
- private:
-  std::int64_t rank_;
-  Table& table_;
-  std::size_t round_ = 0;
-};
-
-// Runs `body` as both ranks; returns what each threw, "" for nothing.
-std::vector<std::string> run_ranks(const std::function<void(ProcessGroup&)>& body) {
-  Table table;
-  std::vector<std::string> errors(kRanks);
-  std::vector<std::thread> threads;
-  for (std::int64_t rank = 0; rank < kRanks; ++rank) {
-    threads.emplace_back([&, rank] {
-      ThreadGroup group(rank, table);
-      try {
-        body(group);
-      } catch (const Error& error) {
-        errors[static_cast<std::size_t>(rank)] = error.problems().front().line();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return errors;
-}
+using test::run_ranks;
 
 class SharedClassImages : public testing::Test {
  protected:
-  fs::path folder_of(std::int64_t rank) {
-    const fs::path folder = scratch_.path() / ("rank" + std::to_string(rank));
+  fs::path folder_of(std::int64_t disk) {
+    fs::path folder = scratch_.path() / ("disk" + std::to_string(disk));
     fs::create_directories(folder);
     return folder;
   }
-  void write(std::int64_t rank, const std::string& name, const std::string& content) {
-    write_file_atomically(real_file_system(), folder_of(rank) / name, content);
+  void write(std::int64_t disk, const std::string& name, const std::string& content) {
+    write_file_atomically(real_file_system(), folder_of(disk) / name, content);
   }
-  // Rank 0 found "a" and made "b", rank 1 made "c".
-  ClassImagePlan plan_of(const ProcessGroup& group) {
-    const fs::path folder = folder_of(group.rank());
-    return {{folder / "a", folder / "c", folder / "b"}, {1, 2}, 1};
+  std::string content(std::int64_t disk, const std::string& name) { return read_file(folder_of(disk) / name); }
+  std::int64_t count(std::int64_t disk) {
+    return std::distance(fs::directory_iterator(folder_of(disk)), fs::directory_iterator());
+  }
+  // Rank 0 found "a", which the user put there, and made "b"; rank 1 made "c".
+  std::vector<std::string> share(std::int64_t ranks, const std::vector<std::int64_t>& disks) {
+    return run_ranks(ranks, {}, [&](ProcessGroup& group) {
+      const fs::path folder = folder_of(disks[static_cast<std::size_t>(group.rank())]);
+      const std::int64_t made_by_first = ranks == 2 ? 2 : 3;
+      std::vector<fs::path> files{folder / "a", folder / "c"};
+      std::vector<std::int64_t> missing{1, made_by_first};
+      if (ranks == 3) {
+        files.push_back(folder / "d");
+        missing.insert(missing.begin() + 1, 2);
+      }
+      files.push_back(folder / "b");
+      share_class_images(group, {files, missing, 1}, {torch::kCPU, folder, folder, 20s});
+    });
   }
   void write_own() {
     write(0, "a", "A");
@@ -95,36 +55,48 @@ class SharedClassImages : public testing::Test {
   test::ScratchFolder scratch_;
 };
 
-TEST_F(SharedClassImages, AreWaitedForByContent) {
+TEST_F(SharedClassImages, ReachEveryDisk) {
   write_own();
   write(1, "b", "half of B");
-  std::thread network([&] {
-    std::this_thread::sleep_for(300ms);
-    for (const char* name : {"a", "b"}) write(1, name, name == std::string("a") ? "A" : "B");
-    write(0, "c", "C");
-  });
-  const std::vector<std::string> errors =
-      run_ranks([&](ProcessGroup& group) { await_class_images(group, plan_of(group), 60s); });
-  network.join();
-  EXPECT_THAT(errors, testing::Each(""));
+  EXPECT_THAT(share(2, {0, 1}), testing::Each(""));
+  for (const std::int64_t disk : {0, 1}) {
+    EXPECT_EQ(content(disk, "a") + content(disk, "b") + content(disk, "c"), "ABC");
+    EXPECT_EQ(count(disk), 3) << "something is left over";
+  }
 }
 
-TEST_F(SharedClassImages, ThatStayDifferentAreNamedOnEveryRank) {
+TEST_F(SharedClassImages, AreWrittenOnceOnADiskOfTwoRanks) {
+  write_own();
+  write(1, "d", "D");
+  EXPECT_THAT(share(3, {0, 1, 1}), testing::Each(""));
+  for (const std::int64_t disk : {0, 1}) {
+    EXPECT_EQ(content(disk, "a") + content(disk, "b") + content(disk, "c") + content(disk, "d"), "ABCD");
+    EXPECT_EQ(count(disk), 4) << "something is left over";
+  }
+}
+
+TEST_F(SharedClassImages, OfOneFolderAreLeftAlone) {
   write_own();
   write(0, "c", "C");
-  write(1, "a", "A");
-  write(1, "b", "not B");
-  const std::vector<std::string> errors =
-      run_ranks([&](ProcessGroup& group) { await_class_images(group, plan_of(group), 400ms); });
-  const std::string line = (folder_of(1) / "b").string() + ": rank 1 does not see this class image";
+  const fs::file_time_type before = fs::last_write_time(folder_of(0) / "c");
+  EXPECT_THAT(share(2, {0, 0}), testing::Each(""));
+  EXPECT_EQ(fs::last_write_time(folder_of(0) / "c"), before);
+}
+
+TEST_F(SharedClassImages, OfTheUserAreNeverReplaced) {
+  write_own();
+  write(1, "a", "another A");
+  const std::string line = (folder_of(1) / "a").string() + ": rank 1 (";
+  const std::vector<std::string> errors = share(2, {0, 1});
   EXPECT_THAT(errors, testing::Each(testing::StartsWith(line)));
-  EXPECT_THAT(errors, testing::Each(testing::HasSubstr("(1 such files)")));
+  EXPECT_THAT(errors, testing::Each(testing::HasSubstr("has another file of this name than rank 0")));
+  EXPECT_EQ(content(1, "a"), "another A");
 }
 
 TEST_F(SharedClassImages, ArePlannedByTheFirstRank) {
   std::mutex mutex;
-  std::vector<ClassImagePlan> plans(kRanks);
-  const std::vector<std::string> errors = run_ranks([&](ProcessGroup& group) {
+  std::vector<ClassImagePlan> plans(2);
+  const std::vector<std::string> errors = run_ranks(2, {}, [&](ProcessGroup& group) {
     const ClassImagePlan plan = shared_plan(group, {"a photo", folder_of(0), 3}, {"a photo", 1, "hash", 64, {}});
     const std::lock_guard lock(mutex);
     plans[static_cast<std::size_t>(group.rank())] = plan;
