@@ -153,6 +153,7 @@ def test_the_model_arrives(finished: tuple[Path, dict[str, Any]]) -> None:
     assert len(files) > 5
     assert {name.removeprefix("model/"): sha for name, sha in found["mlflow"]["artifacts"]} == files
     assert found["wandb"]["artifacts"][-1] == ["model", sorted(files)]
+    assert found["trackio"]["artifacts"] == [["me-and-you", "model", files]]
 
 
 def test_a_run_without_trackers_has_the_same_bits(material: tuple[Path, Path], finished: tuple[Path, dict[str, Any]],

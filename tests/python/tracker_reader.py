@@ -87,9 +87,10 @@ def of_mlflow(folder: Path) -> dict[str, Any]:
 def of_trackio(folder: Path, project: str) -> dict[str, Any]:
     os.environ["TRACKIO_DIR"] = str(folder / "trackio")
     import trackio
+    from trackio.cas import blob_path
     from trackio.sqlite_storage import SQLiteStorage
     runs = list(trackio.Api().runs(project))
-    found: dict[str, Any] = {"runs": [run.name for run in runs], "scalars": [], "images": []}
+    found: dict[str, Any] = {"runs": [run.name for run in runs], "scalars": [], "images": [], "artifacts": []}
     for run in runs:
         found["config"] = run.config
         for line in SQLiteStorage.get_logs(project, run.name):
@@ -99,6 +100,11 @@ def of_trackio(folder: Path, project: str) -> dict[str, Any]:
                     found["images"].append([name, line["step"], hashlib.sha256(image).hexdigest(), value["caption"]])
                 elif name not in ("step", "timestamp"):
                     found["scalars"].append([name, line["step"], value])
+    for artifact in SQLiteStorage.get_artifacts(project):
+        manifest = SQLiteStorage.get_artifact_manifest(project, artifact["name"], "latest")
+        files = {entry["path"]: hashlib.sha256(blob_path(project, entry["digest"]).read_bytes()).hexdigest()
+                 for entry in manifest["manifest"]}
+        found["artifacts"].append([artifact["name"], artifact["type"], files])
     return found
 
 
