@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -333,11 +334,13 @@ class StoreHandler(Handler):
 
 
 @contextmanager
-def serve() -> Iterator[Hub]:
-    """A hub that runs until the end of the block."""
+def serve(tls: ssl.SSLContext | None = None) -> Iterator[Hub]:
+    """A hub that runs until the end of the block; encrypted where a certificate is given."""
     hub = Hub()
     servers = [ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (handler,), {"hub": hub})) for handler in (HubHandler, StoreHandler)]
-    hub.url, hub.store_url = (f"http://127.0.0.1:{server.server_port}" for server in servers)
+    for server in servers if tls else ():
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    hub.url, hub.store_url = (f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}" for server in servers)
     threads = [threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True) for server in servers]
     for thread in threads:
         thread.start()
