@@ -1,19 +1,30 @@
-"""report.html in a real browser without a network: every image decodes, every curve has a size, nothing is requested."""
+"""report.html in a real browser without a network: every image decodes, every curve has a size, nothing is requested.
+
+SDTUNE_SCREENSHOTS=1 trains as docs/report.md says and writes the screenshot that it and the README show.
+"""
 
 from __future__ import annotations
 
+import io
+import os
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from browser import open_chromium
-from program import run
+from PIL import Image
+from program import ROOT, run
 from selenium import webdriver
 from tiny_models import make_pipeline
 from training_reference import write_base, write_photos
 
-WIDTH, PHONE_WIDTH = 1200, 500
+WIDTH, PHONE_WIDTH = 1200, 390
+PICTURE, PICTURE_WIDTH, PICTURE_HEIGHT = ROOT / "docs/pictures/report.png", 1100, 1330
+LARGEST = 200_000  # bytes of the screenshot
+COMMAND = ("train --images examples/me --max-train-steps 400 --lr-scheduler cosine --identity-steps 100 "
+           '--validation-prompt "a photo of sks person" --validation-steps 100')
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +53,17 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return alone
 
 
+def open_page(browser: webdriver.Chrome, report: Path, width: int, height: int = 900, scheme: str = "light") -> None:
+    """As a screen of this size shows it: a window cannot be narrower than 500 px."""
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width == PHONE_WIDTH})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+    browser.get(report.as_uri())
+
+
 @pytest.fixture
 def page(browser: webdriver.Chrome, report: Path) -> webdriver.Chrome:
-    browser.set_window_size(WIDTH, 900)
-    browser.get(report.as_uri())
+    open_page(browser, report, WIDTH)
     return browser
 
 
@@ -77,9 +95,11 @@ def test_the_title_is_text_and_the_sections_are_there(page: webdriver.Chrome) ->
 
 
 @pytest.mark.parametrize("width", [WIDTH, PHONE_WIDTH])
-def test_it_fits_the_window(page: webdriver.Chrome, width: int) -> None:
+def test_it_fits_the_window(browser: webdriver.Chrome, report: Path, width: int) -> None:
     """No image or curve is wider than the page, on a telephone either."""
-    page.set_window_size(width, 900)  # 500 is the narrowest that Chromium makes
+    open_page(browser, report, width)
+    page = browser
+    assert page.execute_script("return innerWidth") == width
     widest = page.execute_script("return Math.max(...[...document.querySelectorAll('img, svg')].map("
                                  "e => e.getBoundingClientRect().right))")
     assert widest <= page.execute_script("return document.documentElement.clientWidth")
@@ -89,8 +109,7 @@ def test_it_fits_the_window(page: webdriver.Chrome, width: int) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out_from_its_background(browser: webdriver.Chrome, report: Path, scheme: str) -> None:
     """As the system has it: WCAG's contrast of every text is at least 4.5."""
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-    browser.get(report.as_uri())
+    open_page(browser, report, WIDTH, scheme=scheme)
     worst, is_dark = browser.execute_script("""
         const light = c => { const v = c.match(/[\\d.]+/g).slice(0, 3).map(x => x / 255)
             .map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
@@ -101,5 +120,25 @@ def test_text_stands_out_from_its_background(browser: webdriver.Chrome, report: 
             const style = getComputedStyle(e), ink = light(e.namespaceURI.endsWith('svg') ? style.fill : style.color);
             const paper = light(behind(e)); return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05); });
         return [Math.min(...ratios), light(getComputedStyle(document.body).backgroundColor) < 0.2];""")
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     assert is_dark == (scheme == "dark") and worst >= 4.5
+
+
+def test_the_screenshot_of_the_documents(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    """A wide screen in light beside a telephone in dark; of the run whose command docs/report.md names."""
+    if os.environ.get("SDTUNE_SCREENSHOTS") == "1":
+        ended = run([*shlex.split(COMMAND), "--output", str(tmp_path / "me"), "--device", "cpu"], cwd=ROOT, timeout=3000)
+        assert ended.returncode == 0, ended.stderr
+        parts = []
+        for width, scheme in ((PICTURE_WIDTH, "light"), (PHONE_WIDTH, "dark")):
+            open_page(browser, tmp_path / "me" / "report.html", width, PICTURE_HEIGHT, scheme)
+            parts.append(Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB"))
+        picture = Image.new("RGB", (sum(part.width for part in parts), PICTURE_HEIGHT))
+        picture.paste(parts[0], (0, 0))
+        picture.paste(parts[1], (parts[0].width, 0))
+        picture.quantize(256, dither=Image.Dither.NONE).save(PICTURE, optimize=True)
+    with Image.open(PICTURE) as picture:
+        assert abs(picture.width - PICTURE_WIDTH - PHONE_WIDTH) <= 20 and picture.height == PICTURE_HEIGHT
+    assert PICTURE.stat().st_size <= LARGEST
+    document = " ".join((ROOT / "docs/report.md").read_text().split())
+    assert COMMAND in document and f"{PICTURE_WIDTH} px" in document and f"{PHONE_WIDTH} px" in document
+    assert "pictures/report.png" in document and "docs/pictures/report.png" in (ROOT / "README.md").read_text()
