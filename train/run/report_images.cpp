@@ -20,14 +20,17 @@ namespace sdtune::train {
 
 namespace {
 
-constexpr int kProbeSteps = 2;  // of the sampler, to see how long an image takes
+constexpr int kProbeSteps =
+    3;  // of the sampler, to see how long an image takes; and 1 for what does not depend on steps
 
 class Stopwatch {
  public:
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  explicit Stopwatch(double (*clock)()) : clock_(clock), start_(clock()) {}
+  double seconds() const { return clock_() - start_; }
 
  private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double (*clock_)();
+  double start_;
 };
 
 model::GenerateOptions image_options(const TrainConfig& config) {
@@ -57,36 +60,53 @@ bool generate(FileSystem& files, const std::filesystem::path& folder, const std:
   return true;
 }
 
-double seconds_of_image(model::ModelBundle& bundle, model::GenerateOptions options, const StopFlag& stop) {
-  const std::int64_t steps = options.steps;
-  options.steps = std::min<std::int64_t>(steps, kProbeSteps);
-  const Stopwatch watch;
-  model::ImageGenerator(bundle).generate(options, {options.prompt}, {0}, {.stop = &stop.requested()});
-  return watch.seconds() * static_cast<double>(steps) / static_cast<double>(options.steps);
+ImageTime time_of_image(model::ModelBundle& bundle, model::GenerateOptions options, double (*clock)(),
+                        const StopFlag& stop) {
+  model::ImageGenerator generator(bundle);
+  const auto seconds = [&](std::int64_t steps) {
+    options.steps = steps;
+    const Stopwatch watch(clock);
+    generator.generate(options, {options.prompt}, {0}, {.stop = &stop.requested()});
+    return watch.seconds();
+  };
+  const double several =
+      seconds(kProbeSteps);  // the slow first use is in this one, so that no time comes out too short
+  const double one = seconds(1);
+  const double step = std::max(0.0, several - one) / (kProbeSteps - 1);
+  return {std::max(0.0, one - step), step};
 }
 
 }  // namespace
 
-std::int64_t pairs_that_fit(std::int64_t wanted, double left, double image_seconds, double load_seconds) {
-  const double pairs = (left - load_seconds) / std::max(2 * image_seconds, 1e-9);
-  return pairs < 1 ? 0 : std::min(wanted, static_cast<std::int64_t>(std::min(pairs, 1e6)));
+double monotonic_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+PairsThatFit pairs_that_fit(PairsThatFit wanted, double left, double load, ImageTime image) {
+  const double time = left - load;
+  const double pairs = time / std::max(2 * image.of(wanted.steps), 1e-9);
+  if (pairs >= 1) return {std::min(wanted.pairs, static_cast<std::int64_t>(std::min(pairs, 1e6))), wanted.steps};
+  const double steps = (time / 2 - image.fixed) / std::max(image.step, 1e-9);
+  if (steps < static_cast<double>(std::min(kFewestSteps, wanted.steps))) return {};
+  return {1, std::min(wanted.steps, static_cast<std::int64_t>(std::min(steps, 1e6)))};
 }
 
 std::int64_t write_report_images(FileSystem& files, const ReportImagesPlan& plan, const StopFlag& stop) {
   const TrainConfig& config = plan.config;
   if (config.observe.report_images == 0 || !config.observe.validation_prompt.empty()) return 0;
   const torch::NoGradGuard no_grad;
-  const Stopwatch watch;
+  const Stopwatch watch(plan.clock);
   const bool is_lora = config.run.method == "lora";
   const std::filesystem::path folder = comparison_folder(plan.run);
   model::GenerateOptions options = image_options(config);
   model::ModelBundle bundle = model::load_bundle(model::find_base(config.run.base), plan.dtype, plan.device);
   const double load_seconds = is_lora ? 0 : watch.seconds();
   if (2 * load_seconds > plan.limit_seconds) return 0;
-  const double image_seconds = seconds_of_image(bundle, options, stop);
-  const std::int64_t pairs =
-      pairs_that_fit(config.observe.report_images, plan.limit_seconds - watch.seconds(), image_seconds, load_seconds);
+  const ImageTime time = time_of_image(bundle, options, plan.clock, stop);
+  const auto [pairs, steps] = pairs_that_fit({config.observe.report_images, options.steps},
+                                             plan.limit_seconds - watch.seconds(), load_seconds, time);
   if (pairs == 0) return 0;
+  options.steps = steps;
   if (std::filesystem::exists(folder)) files.remove_tree(folder);
   files.create_directories(folder);
   write_file_atomically(files, folder / "prompt.txt", options.prompt);

@@ -13,9 +13,24 @@
 
 namespace sdtune::train {
 
-// How many pairs fit: `left` s are left for them, an image takes `image_seconds`, and loading the model `load_seconds`
-// once more; at most `wanted`.
-std::int64_t pairs_that_fit(std::int64_t wanted, double left, double image_seconds, double load_seconds);
+struct ImageTime {
+  double fixed = 0;  // in s: prompts, decoder
+  double step = 0;   // of the sampler
+  double of(std::int64_t steps) const { return fixed + step * static_cast<double>(steps); }
+};
+
+struct PairsThatFit {
+  std::int64_t pairs = 0;
+  std::int64_t steps = 0;  // of the sampler
+};
+
+inline constexpr std::int64_t kFewestSteps = 10;  // of the sampler that still show a portrait
+
+// `left` s are left for pairs of images and for loading the model, which takes `load`. At most `wanted` pairs of
+// `steps` each; where not even one of them fits, one of fewer steps, at least kFewestSteps.
+PairsThatFit pairs_that_fit(PairsThatFit wanted, double left, double load, ImageTime image);
+
+double monotonic_seconds();
 
 struct ReportImagesPlan {
   const TrainConfig& config;  // resolved
@@ -23,10 +38,11 @@ struct ReportImagesPlan {
   torch::Device device;
   torch::Dtype dtype;
   double limit_seconds = 0;  // that all of it may take
+  double (*clock)() = &monotonic_seconds;
 };
 
-// Loads the base and the exported model, one after the other, generates observe.report_images of each, or as many as
-// fit, and writes them as the report expects them (train/observe/page_images.h). Returns how many pairs there are.
+// Loads the base and the exported model, one after the other, generates observe.report_images of each, or what
+// fits, and writes them as the report expects them (train/observe/page_images.h). Returns how many pairs there are.
 // 0 where validation images already show both, or none fits. Whatever is thrown, the run is done.
 std::int64_t write_report_images(FileSystem& files, const ReportImagesPlan& plan, const StopFlag& stop);
 

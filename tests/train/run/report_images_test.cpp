@@ -4,6 +4,8 @@
 
 #include <csignal>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "model/image/image_read.h"
 #include "model/image/png_write.h"
@@ -17,12 +19,27 @@
 namespace sdtune::train {
 namespace {
 
+std::pair<std::int64_t, std::int64_t> fits(double left, double load, ImageTime image) {
+  const PairsThatFit found = pairs_that_fit({4, 25}, left, load, image);
+  return {found.pairs, found.steps};
+}
+
 TEST(PairsThatFit, IsWhatTheTimeAllows) {
-  EXPECT_EQ(pairs_that_fit(4, 100, 1, 5), 4);
-  EXPECT_EQ(pairs_that_fit(4, 9, 1, 5), 2);
-  EXPECT_EQ(pairs_that_fit(4, 6.9, 1, 5), 0);
-  EXPECT_EQ(pairs_that_fit(4, -1, 1, 0), 0);
-  EXPECT_EQ(pairs_that_fit(4, 1, 0, 0), 4);
+  using Found = std::pair<std::int64_t, std::int64_t>;
+  constexpr ImageTime kImage{0.5, 0.02};  // 1 s
+  EXPECT_EQ(fits(100, 5, kImage), Found(4, 25));
+  EXPECT_EQ(fits(9.1, 5, kImage), Found(2, 25));
+  EXPECT_EQ(fits(7.1, 5, kImage), Found(1, 25));
+  EXPECT_EQ(fits(-1, 0, kImage), Found(0, 0));
+  EXPECT_EQ(fits(1, 0, {0, 0}), Found(4, 25));
+}
+
+TEST(PairsThatFit, IsOneOfFewerStepsBeforeItIsNone) {
+  using Found = std::pair<std::int64_t, std::int64_t>;
+  constexpr ImageTime kImage{0.5, 0.02};
+  EXPECT_EQ(fits(6.99, 5, kImage), Found(1, 24));
+  EXPECT_EQ(fits(6.41, 5, kImage), Found(1, 10));
+  EXPECT_EQ(fits(6.39, 5, kImage), Found(0, 0));
 }
 
 class ReportImages : public testing::Test {
@@ -72,6 +89,28 @@ TEST_F(ReportImages, AreNoneWithoutTimeOrWhereValidationShowsThem) {
   config_.observe.validation_prompt = "a";
   EXPECT_EQ(write(1e9), 0);
   EXPECT_FALSE(std::filesystem::exists(comparison_folder(run_)));
+}
+
+double seconds_told = 0;
+double second_a_reading() {
+  return seconds_told += 1;
+}
+
+// On this clock loading takes 1 s, an image 1 s, and 6 s are gone when the images are counted: a pair takes 2 s, and
+// loading the model 1 s.
+TEST_F(ReportImages, AreAsManyAsALimitAllows) {
+  config_.observe.report_images = 4;
+  for (const auto& [limit, pairs] : {std::pair(8.5, 0), {9.5, 1}, {12.5, 2}, {13.5, 3}, {100.0, 4}}) {
+    const std::int64_t made = write_report_images(
+        real_file_system(), {config_, run_, torch::kCPU, torch::kFloat32, limit, &second_a_reading}, stop_);
+    EXPECT_EQ(made, pairs) << limit;
+    for (std::int64_t i = 0; pairs > 0 && i < 4; ++i) {
+      const std::string seed = "0" + std::to_string(i) + "_seed-" + std::to_string(6 + i) + ".png";
+      for (const char* whose : {"base-", "model-"}) {
+        EXPECT_EQ(std::filesystem::exists(comparison_folder(run_) / (whose + seed)), i < pairs) << limit << ' ' << seed;
+      }
+    }
+  }
 }
 
 // A LoRA is attached to the base, so that what is shown is what `sample` makes of it.
