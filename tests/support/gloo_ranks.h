@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <thread>
@@ -37,10 +38,18 @@ inline train::RankEnv env_of(std::int64_t rank, std::int64_t world_size, std::in
   return env;
 }
 
+// LibTorch 2.11's flight recorder is one for the process and adds a group to its map without a lock, so ranks that are
+// threads can crash in it (seen: a segmentation fault in recordWithResetEnabled). A process that is one rank cannot.
+inline void keep_flight_recorder_off() {
+  static const int once = setenv("TORCH_FR_BUFFER_SIZE", "0", 1);
+  static_cast<void>(once);
+}
+
 // Runs `body` as every rank; returns what each threw, "" for nothing. hash: of the rank's options.
 inline std::vector<std::string> run_ranks(std::int64_t count, const train::DistOptions& options,
                                           const std::function<void(train::ProcessGroup&)>& body,
                                           const std::function<std::string(std::int64_t)>& hash = {}) {
+  keep_flight_recorder_off();
   const std::int64_t port = free_port();
   std::vector<std::string> errors(static_cast<std::size_t>(count));
   std::vector<std::thread> threads;
