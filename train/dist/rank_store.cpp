@@ -26,10 +26,10 @@ constexpr milliseconds kPoll{100};
 constexpr milliseconds kConnecting{2000};
 constexpr milliseconds kClaimWatch{6000};  // a heart beats every half second, and more often before the ranks have met
 constexpr milliseconds kTimeToTell{1000};
-constexpr milliseconds kTimeToFail{10000};  // for the others to come and hear of a failure
-constexpr const char* kToldKey = "told";    // the number of ranks that know of it
+constexpr milliseconds kTimeToFail{10000};      // for the others to come and hear of a failure
+constexpr const char* kToldKey = "told";        // the number of ranks that know of it
 constexpr const char* kMissingKey = "missing";  // the ranks that did not come
-constexpr std::size_t kMostLines = 3;       // of a configuration that differs
+constexpr std::size_t kMostLines = 3;           // of a configuration that differs
 
 std::string key(const char* what, std::int64_t rank) {
   return std::string(what) + "/" + std::to_string(rank);
