@@ -5,7 +5,7 @@
 namespace sdtune::model {
 
 Timestamp::Timestamp(torch::Device device) : host_(std::chrono::steady_clock::now()) {
-  if (device.is_cpu()) return;
+  if (device.is_cpu() || device.is_meta()) return;                  // the meta device computes nothing
   passed_.emplace(device.type(), c10::EventFlag::BACKEND_DEFAULT);  // with its time
   passed_->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
 }

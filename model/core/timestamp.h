@@ -18,7 +18,7 @@ class Timestamp {
 
  private:
   std::chrono::steady_clock::time_point host_;
-  std::optional<c10::Event> passed_;  // unset on a CPU
+  std::optional<c10::Event> passed_;  // unset where the host computes, or nothing does
 };
 
 }  // namespace sdtune::model

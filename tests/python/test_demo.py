@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from program import run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -41,6 +45,18 @@ def test_the_classifier_recognizes_the_person(tuned: Path, tmp_path: Path) -> No
     assert figures["base"]["accepted"] <= 0.1 and figures["shuffled"]["accepted"] <= 0.1
     assert figures["tuned"]["subject_fidelity"] >= figures["base"]["subject_fidelity"] + 0.3
     assert figures["renders"]["accepted"] >= 0.9
+
+
+def test_the_report_shows_base_and_model_side_by_side(tuned: Path) -> None:
+    """Of a run with nothing but defaults: the same prompts and seeds of both, and the time it took within its share."""
+    page = (tuned / "report.html").read_text()
+    section = page.split("Base and model, same prompt and seeds")[1].split("<h2")[0]
+    images = [base64.b64decode(data, validate=True) for data in re.findall(r'src="data:image/png;base64,([^"]+)"', section)]
+    assert len(images) >= 2 and len(set(images)) == len(images)
+    for image in images:
+        with Image.open(io.BytesIO(image)) as opened:
+            assert opened.width >= 64
+    assert page.index("<img") < page.index("<polyline")  # portraits before curves
 
 
 def test_the_sheet_has_the_photos_the_base_and_the_tuned_model(tuned: Path, tmp_path: Path) -> None:

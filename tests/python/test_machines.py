@@ -235,6 +235,23 @@ def test_two_living_processes_of_one_rank_are_a_mistake(files: Path, tmp_path: P
         assert [first.poll(), second.poll()] == [None, None]
 
 
+def test_a_final_failure_ends_every_machine(files: Path, tmp_path: Path) -> None:
+    """Rank 0 cannot write its checkpoints (5), which no restart mends: no launch tries, and both return that code."""
+    disks = machines(files, tmp_path)
+    resume = words("--resume-from-checkpoint", "auto")  # what is in the folder is no reason to refuse the run
+    (disks[0] / "run").mkdir()
+    (disks[0] / "run/checkpoints").write_text("in the way")
+    place = f"127.0.0.1:{free_port()}"
+    launchers = [subprocess.Popen([str(SDTUNE), "launch", "--nnodes", "2", "--node-rank", str(index), "--rendezvous", place, "--", *resume],
+                                  cwd=disk, env=environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                 for index, disk in enumerate(disks)]
+    with ended(*launchers):
+        errors = [launcher.communicate(timeout=60)[1] for launcher in launchers]
+    assert [launcher.returncode for launcher in launchers] == [5, 5], errors
+    assert all("restart" not in text for text in errors), errors
+    assert re.search(r"\[rank 1\] sdtune: error: rank 0 \(.*failed: .*checkpoints", errors[1]), errors
+
+
 def test_a_mistake_on_one_machine_ends_every_machine(files: Path, tmp_path: Path) -> None:
     """A photo that only machine 1 cannot read (2), before the ranks have met: machine 0 does not wait."""
     disks = machines(files, tmp_path)

@@ -43,25 +43,32 @@ def test_published_models_have_their_published_sizes() -> None:
     assert found["run"]["total_steps"] == 1000 and found["run"]["class_images"] == 200  # the preset's
 
 
+def words_of_ranks(model: str, optimizer: str) -> list[object]:
+    return ["--family", model, "--photos", 10, "--resolution", 128, "--train-text-encoder", "false", "--method", "full",
+            "--mixed-precision", "no", "--optimizer", optimizer]
+
+
 @pytest.mark.parametrize("model, optimizer, ranks", [("sd15", "adamw", (2, 3, 4, 8)), ("sd15", "adafactor", (4,)),
                                                     ("sdxl", "adamw_8bit", (8,))])
 def test_ranks_share_a_model_evenly(model: str, optimizer: str, ranks: tuple[int, ...]) -> None:
     """The rank that keeps the most has 1/N of gradients and states, and 5 % more of that at most."""
-    words = ["--family", model, "--photos", 10, "--resolution", 128, "--train-text-encoder", "false", "--method", "full",
-             "--mixed-precision", "no", "--optimizer", optimizer]
-    parts = ("gradients", f"states of {optimizer}")
-    alone = plan(*words)
-    whole = phase(alone, "gpu", "training")
+    words = words_of_ranks(model, optimizer)
+    whole = phase(plan(*words), "gpu", "training")
     for count in ranks:
         own = phase(plan(*words, "--ranks", count, "--shard", "gradients"), "gpu", "training")
-        for part in parts:
+        for part in ("gradients", f"states of {optimizer}"):
             print(f"{model}, {optimizer}, {count} ranks, {part}: {own[part] / whole[part] * count:.4f} / {count}")
             assert 1 / count <= own[part] / whole[part] <= 1.05 / count
-    first = plan(*words, "--ranks", ranks[0])
-    kept = phase(first, "gpu", "training")
-    assert kept["gradients"] == whole["gradients"] and kept[parts[1]] < whole[parts[1]]
-    assert first["run"]["ranks"] == ranks[0] and first["run"]["batch"] == ranks[0] * alone["run"]["batch"]
-    assert phase(plan(*words, "--ranks", ranks[0], "--shard", "none"), "gpu", "training") == whole  # the mutant
+
+
+def test_ranks_share_what_the_option_says() -> None:
+    """Optimizer states by default, nothing with `none`, which is the mutant; the batch is that of all ranks."""
+    words = words_of_ranks("sd15", "adamw")
+    alone, shared = plan(*words), plan(*words, "--ranks", 2)
+    whole, own = phase(alone, "gpu", "training"), phase(shared, "gpu", "training")
+    assert own["gradients"] == whole["gradients"] and own["states of adamw"] < whole["states of adamw"]
+    assert shared["run"]["ranks"] == 2 and shared["run"]["batch"] == 2 * alone["run"]["batch"]
+    assert phase(plan(*words, "--ranks", 2, "--shard", "none"), "gpu", "training") == whole
 
 
 def test_work_of_a_step_is_what_torch_counts() -> None:

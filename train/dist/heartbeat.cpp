@@ -73,10 +73,10 @@ struct Heartbeat::Board {
   bool finished = false;
 };
 
-Heartbeat::Heartbeat(c10::intrusive_ptr<c10d::Store> store, const RankEnv& env, std::vector<std::string> hosts)
-    : env_(env), hosts_(std::move(hosts)), board_(std::make_shared<Board>()) {
-  board_->ranks.resize(hosts_.size());
-  thread_ = std::thread([board = board_, store = std::move(store), rank = env.rank] { beat(board, store, rank); });
+Heartbeat::Heartbeat(RankStore met, const RankEnv& env)
+    : env_(env), met_(std::move(met)), board_(std::make_shared<Board>()) {
+  board_->ranks.resize(met_.hosts.size());
+  thread_ = std::thread([board = board_, store = met_.heartbeat, rank = env.rank] { beat(board, store, rank); });
 }
 
 Heartbeat::~Heartbeat() {
@@ -196,7 +196,7 @@ std::string Heartbeat::find_lost() {
   board_->changed.wait_for(lock, kSilence, [&] { return !board_->lost.empty() || board_->finished; });
   const std::string lost = board_->lost.empty() ? found : board_->lost;
   // The end of this process takes the store away, so it stays until the others know.
-  const auto known = static_cast<std::int64_t>(hosts_.size()) - 1 - std::count(lost.begin(), lost.end(), ',');
+  const auto known = static_cast<std::int64_t>(met_.hosts.size()) - 1 - std::count(lost.begin(), lost.end(), ',');
   if (holds_store()) {
     board_->changed.wait_for(lock, kLinger, [&] { return board_->informed >= known || board_->finished; });
   }
@@ -261,7 +261,7 @@ std::string Heartbeat::names(const std::vector<std::int64_t>& ranks) const {
 }
 
 std::string Heartbeat::name_of(std::int64_t rank) const {
-  return "rank " + std::to_string(rank) + " (" + hosts_.at(static_cast<std::size_t>(rank)) + ")";
+  return "rank " + std::to_string(rank) + " (" + met_.hosts.at(static_cast<std::size_t>(rank)) + ")";
 }
 
 }  // namespace sdtune::train

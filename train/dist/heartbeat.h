@@ -12,13 +12,14 @@
 
 #include "train/dist/peer_watch.h"
 #include "train/dist/rank_env.h"
+#include "train/dist/rank_store.h"
 
 namespace sdtune::train {
 
 class Heartbeat final : public PeerWatch {
  public:
-  // `store`: a connection that nothing else uses; `hosts`: where the ranks run, by rank.
-  Heartbeat(c10::intrusive_ptr<c10d::Store> store, const RankEnv& env, std::vector<std::string> hosts);
+  // Keeps the store itself too: the rank that serves it must do so for as long as the others may ask how it ended.
+  Heartbeat(RankStore met, const RankEnv& env);
   // Says that this rank ends in order. The rank whose process holds the store stays a few seconds for the others to do
   // so as well: its end takes the store away.
   ~Heartbeat() override;
@@ -47,7 +48,7 @@ class Heartbeat final : public PeerWatch {
   std::string names(const std::vector<std::int64_t>& ranks) const;
 
   RankEnv env_;
-  std::vector<std::string> hosts_;
+  RankStore met_;
   std::shared_ptr<Board> board_;  // also the thread's, which may outlive this
   std::thread thread_;
 };

@@ -23,11 +23,11 @@ std::chrono::milliseconds milliseconds_of(double seconds) {
   return std::chrono::milliseconds(std::llround(seconds * 1000));
 }
 
-// c10d prints a stack trace to stderr for every connection that ends; our one error line says more.
+// c10d prints a stack trace to stderr for every connection that ends or is refused; our one error line says more.
 void silence_c10d() {
   const char* debug = std::getenv("SDTUNE_DEBUG");
   const bool wanted = debug != nullptr && std::strcmp(debug, "1") == 0;
-  if (!wanted) FLAGS_caffe2_log_level = std::max(FLAGS_caffe2_log_level, c10::GLOG_ERROR);
+  if (!wanted) FLAGS_caffe2_log_level = std::max(FLAGS_caffe2_log_level, c10::GLOG_FATAL);
 }
 
 struct NothingPending final : PendingReduce {
@@ -75,8 +75,7 @@ std::unique_ptr<ProcessGroup> connect_ranks(const RankEnv& env, torch::Device de
     return make_nccl != nullptr ? Collectives::Backend::reclaim(make_nccl(request)) : make_gloo_backend(request);
   };
   return std::make_unique<C10dGroup>(C10dGroup::Place{env.rank, env.world_size},
-                                     std::make_unique<Heartbeat>(store.heartbeat, joined, store.hosts), make_backend,
-                                     rules);
+                                     std::make_unique<Heartbeat>(store, joined), make_backend, rules);
 }
 
 }  // namespace sdtune::train

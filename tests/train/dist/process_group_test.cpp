@@ -143,6 +143,23 @@ TEST(ProcessGroup, NamesTheRankThatIsLost) {
   }
 }
 
+// Its end takes the store away, where the others are to read why.
+TEST(ProcessGroup, ThatTheStoresRankFailedReachesTheOthers) {
+  const std::vector<std::string> errors = run_ranks(3, {}, [](ProcessGroup& group) {
+    group.barrier();
+    if (group.is_first()) {
+      const ConfigError failure("checkpoints", "no space is left");
+      group.say_failure(failure);
+      throw failure;
+    }
+    group.barrier();
+  });
+  EXPECT_EQ(errors[0], "checkpoints: no space is left");
+  for (const std::size_t other : {1, 2}) {
+    EXPECT_THAT(errors[other], testing::MatchesRegex("rank 0 \\(.*\\): failed: checkpoints: no space is left"));
+  }
+}
+
 // Rank 0 saves for longer than peer_timeout.
 std::vector<std::string> run_with_a_slow_rank(const std::function<void(ProcessGroup&)>& meet) {
   DistOptions options;

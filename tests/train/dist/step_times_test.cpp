@@ -48,8 +48,10 @@ TEST(StepTimes, NameTheRankThatOthersWaitFor) {
     }
     const torch::Tensor wide = sums.to(torch::kFloat64);
     const std::optional<RankBalance> balance = balance_of({wide.const_data_ptr<double>(), 6});
-    const std::scoped_lock guard(lock);
-    balances.push_back(balance.value());
+    {
+      const std::scoped_lock guard(lock);
+      balances.push_back(balance.value());
+    }
     group.barrier();
   });
   EXPECT_THAT(errors, testing::Each(""));
