@@ -1,6 +1,9 @@
 #include "model/kernels/conv2d.h"
 
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include <vector>
 
 #include "model/kernels/matrix_product.h"
 #include "model/kernels/patches.h"
@@ -50,6 +53,9 @@ torch::Tensor input_gradient(const torch::Tensor& patches, const torch::Tensor& 
 struct PatchConvolution : torch::autograd::Function<PatchConvolution> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x, const torch::Tensor& weight,
                                const torch::Tensor& bias, const PatchShape& shape) {
+    RECORD_FUNCTION("sdtune::patch_convolution",  // the first arguments of aten::convolution
+                    std::vector<c10::IValue>(
+                        {x, weight, bias, std::vector<int64_t>{shape.stride}, std::vector<int64_t>{shape.padding}}));
     context->save_for_backward({x, weight});
     context->saved_data["stride"] = shape.stride;
     context->saved_data["padding"] = shape.padding;
@@ -65,6 +71,8 @@ struct PatchConvolution : torch::autograd::Function<PatchConvolution> {
                               .stride = context->saved_data["stride"].toInt(),
                               .padding = context->saved_data["padding"].toInt()};
     const torch::Tensor dy = pixels_as_rows(gradients[0]);
+    RECORD_FUNCTION("sdtune::patch_convolution_backward",
+                    std::vector<c10::IValue>({dy, weight, context->needs_input_grad(0), context->needs_input_grad(1)}));
     variable_list out(4);
     if (context->needs_input_grad(1)) out[1] = product(dy.t(), patches_of(x, shape)).view_as(weight);
     if (context->needs_input_grad(0)) out[0] = input_gradient(product(dy, weight.flatten(1)), x, shape);

@@ -92,7 +92,8 @@ def test_the_first_portrait_is_trained_shown_and_compared(base: Path, tmp_path: 
     assert (rows[0][:, :side] == photo).all() and (rows[1][:, :side] != photo).any()
     pipe = sdtune.StableDiffusionPipeline.from_pretrained(base)
     alone = np.asarray(pipe("a photo of sks person", seed=0, sampler="dpm++2m_sde").images[0])
-    assert (rows[1][:, :side] == alone).all() and (rows[2][:, :side] != alone).any()
+    differences = [int(np.abs(row[:, :side].astype(int) - alone.astype(int)).max()) for row in rows[1:]]
+    assert differences[0] <= 1 < differences[1], differences  # alone and among others sums may be rounded otherwise
     assert (tmp_path / "runs/one/model/model_index.json").is_file()
     report = (tmp_path / "runs/one/report.html").read_text()
     assert html.escape(report, quote=True) in shown(cells[-1].outputs), "the report is shown whole"

@@ -54,8 +54,9 @@ def test_the_trace_holds_steps_phases_and_operators(material: tuple[Path, Path],
     table = (tmp_path / "run" / "profile" / "operators.txt").read_text()
     shown = [line for line in table.splitlines() if "aten::" in line]
     printed = [line for line in done.stderr.splitlines() if "aten::" in line]
-    assert printed == shown[:10] and len(shown) > 20
-    shares = [float(line.split()[0]) for line in shown]
+    first = table.split("  operator\n")[1].splitlines()[:10]  # all that is printed; not every operator is of aten
+    assert printed == [line for line in first if "aten::" in line] and len(printed) >= 5 and len(shown) > 20
+    shares = [float(line.split()[0]) for line in table.split("  operator\n")[1].splitlines()]
     assert shares == sorted(shares, reverse=True) and 50 < sum(shares) <= 101
     assert str(tmp_path / "run" / "profile" / "trace.json") in done.stderr
 
@@ -81,9 +82,10 @@ def test_flops_are_those_that_pytorch_counts(material: tuple[Path, Path], tmp_pa
         return {str(name): flops for name, flops in counter.get_flop_counts()["Global"].items()}
 
     ours = {one["name"]: one["flops"] for one in event.operators}
-    for name in ("convolution", "convolution_backward"):
-        assert ours[f"aten::{name}"] == pytest.approx(counted(shape[0])[f"aten.{name}"], rel=1e-12)
-        assert ours[f"aten::{name}"] != pytest.approx(counted(shape[0] + 1)[f"aten.{name}"], rel=1e-3)
+    for name in ("convolution", "convolution_backward"):  # LibTorch's, and those that sdtune takes apart into patches
+        flops = ours[f"aten::{name}"] + ours.get(f"sdtune::patch_{name}", 0)
+        assert flops == pytest.approx(counted(shape[0])[f"aten.{name}"], rel=1e-12)
+        assert flops != pytest.approx(counted(shape[0] + 1)[f"aten.{name}"], rel=1e-3)
 
 
 def test_a_stop_ends_it_early(material: tuple[Path, Path], tmp_path: Path) -> None:
@@ -91,7 +93,7 @@ def test_a_stop_ends_it_early(material: tuple[Path, Path], tmp_path: Path) -> No
     done = run(words(material, tmp_path / "run", "--profile", "100"))
     assert done.returncode == 0 and "steps 3 to 8" in done.stderr
     short = run(words(material, tmp_path / "short", "--profile", "100", "--max-train-steps", "2"))
-    assert short.returncode == 0 and "profile" not in short.stderr and not (tmp_path / "short" / "profile").exists()
+    assert short.returncode == 0 and "trace.json" not in short.stderr and not (tmp_path / "short" / "profile").exists()
 
 
 def test_two_ranks_and_overwriting(material: tuple[Path, Path], tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from pathlib import Path
 
 import diffusers
@@ -60,7 +61,9 @@ def test_reference_lists_every_schedule() -> None:
     names = listed_names()
     assert len(names) >= 40 and len(set(names)) == len(names)
     page = (ROOT / "docs" / "samplers.md").read_text()
-    header, *rows = (line for line in page.splitlines() if line.startswith(("| solver", "| `")))
+    lines = page.splitlines()
+    table = takewhile(lambda line: line.startswith("|"), lines[next(i for i, line in enumerate(lines) if line.startswith("| solver")):])
+    header, _, *rows = table
     suffixes = [cell.strip().strip("`") for cell in header.split("|")[5:-1]]
     documented = set()
     for row in rows:

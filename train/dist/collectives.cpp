@@ -1,5 +1,6 @@
 #include "train/dist/collectives.h"
 
+#include <ATen/ThreadLocalState.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -96,11 +97,13 @@ Collectives::Work Collectives::start(const char* doing, const std::function<Work
   peers_.note_progress();
   const auto work = std::make_shared<Work>();
   const std::optional<c10::Stream> stream = stream_of(rules_.device);
+  const at::ThreadLocalState state;  // with a profiler, which so sees what is sent
   const auto since = Clock::now();
   // NCCL connects at the first use of a way through the network, and waits there for the peers.
   attempt(doing, [&] {
     caller_.run(
-        [work, call, stream, backend = backend_] {
+        [work, call, stream, state, backend = backend_] {
+          const at::ThreadLocalStateGuard same_state(state);
           const c10::OptionalStreamGuard same_stream(stream);
           *work = call(*backend);
         },
