@@ -25,7 +25,10 @@ static void end_connections() {
     sockaddr_storage address;
     socklen_t length = sizeof(address);
     if (getsockname(file, reinterpret_cast<sockaddr *>(&address), &length) != 0) continue;
-    if (address.ss_family == AF_INET || address.ss_family == AF_INET6) shutdown(file, SHUT_RDWR);
+    int listens = 0;  // no network ends a socket that listens
+    socklen_t size = sizeof(listens);
+    getsockopt(file, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size);
+    if (!listens && (address.ss_family == AF_INET || address.ss_family == AF_INET6)) shutdown(file, SHUT_RDWR);
   }
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,8 @@ CELLS = [
 
 config = sdtune.TrainConfig(images="me", base="./portrait-64", output="runs/me", max_train_steps={STEPS}, seed=0,
                             with_prior_preservation=False, validation_prompt="a photo of sks person on a beach",
-                            validation_steps={EVERY}, num_validation_images=4, validation_inference_steps=10)
+                            validation_steps={EVERY}, num_validation_images=4, validation_inference_steps=10,
+                            identity_steps={EVERY}, num_identity_images=4)
 config""",
     "run = sdtune.start(config)",
     "run.stop()\nrun.wait().step",
@@ -60,8 +62,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
 def notebook(browser: webdriver.Chrome, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
     folder = tmp_path_factory.mktemp("lab")
     (folder / "notebooks").mkdir()
-    for name in ("models/portrait-64", "examples/me"):  # so that no path of this machine is seen
-        (folder / "notebooks" / Path(name).name).symlink_to(ROOT / name)
+    (folder / "notebooks/portrait-64").symlink_to(ROOT / "models/portrait-64")  # so that no path of this machine is seen
+    shutil.copytree(ROOT / "examples/me", folder / "notebooks/me")
+    (folder / "notebooks/me/notes.txt").write_text("a caption that was left behind")  # what the live view is to warn of
     with lab(folder / "notebooks", folder) as address:
         opened = Notebook(browser, address, folder / "notebooks/portraits.ipynb", CELLS)
         browser.get_log("browser")  # JupyterLab's own, until here
@@ -108,7 +111,10 @@ def test_a_run_is_watched_stopped_from_another_cell_and_resumed(notebook: Notebo
     assert min(notebook.loaded_images(START)) == 64
     notebook.until(lambda: images_step(notebook, START) >= EVERY * (3 if KEEP else 1), "images of a later step")
     assert "ETA" in notebook.text(START) and "loss, smoothed" in notebook.text(START)
-    assert notebook.find(START, "svg polyline")[0].size["width"] > 10
+    notebook.until(lambda: "likeness" in notebook.text(START), "the curve of likeness")
+    lines = notebook.find(START, "svg polyline")
+    assert len(lines) >= 2 and min(line.size["width"] for line in lines) > 10
+    assert "a caption without a photo" in notebook.text(START), "the warning is shown"
     keep(notebook, "live_view", START, START)
     notebook.finish(STOP)
     step = int(notebook.text(STOP).strip().splitlines()[-1].split()[-1])
@@ -120,6 +126,7 @@ def test_a_run_is_watched_stopped_from_another_cell_and_resumed(notebook: Notebo
     assert button.text == "Stop and save"
     button.click()
     notebook.until(lambda: "stopped; state saved" in notebook.text(RESUME), "the button stopped it")
+    keep(notebook, "live_view_resumed", RESUME, RESUME)
     notebook.finish(AGAIN, 600)
     assert notebook.text(AGAIN).strip().splitlines()[-1].split()[-1] == str(STEPS)
     notebook.until(lambda: f"done after step {STEPS}" in notebook.text(AGAIN) and bar(notebook, AGAIN) == 1, "the last run's end")
@@ -157,7 +164,7 @@ def test_the_browser_s_console_has_no_errors(notebook: Notebook) -> None:
     assert [entry for entry in notebook.browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
-@pytest.mark.parametrize("name", ["live_view", "notebook_results", "notebook_report", "notebook_config", "notebook_plan"])
+@pytest.mark.parametrize("name", ["live_view", "live_view_resumed", "notebook_results", "notebook_report", "notebook_config", "notebook_plan"])
 def test_screenshots_are_small_and_shown_in_the_documents(name: str) -> None:
     path = PICTURES / f"{name}.png"
     assert path.stat().st_size <= LARGEST

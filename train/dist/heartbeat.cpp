@@ -195,10 +195,10 @@ std::string Heartbeat::find_lost() {
   board_->changed.notify_all();
   board_->changed.wait_for(lock, kSilence, [&] { return !board_->lost.empty() || board_->finished; });
   const std::string lost = board_->lost.empty() ? found : board_->lost;
-  // The end of this process takes the store away, so it stays until the others know.
-  const auto known = static_cast<std::int64_t>(met_.hosts.size()) - 1 - std::count(lost.begin(), lost.end(), ',');
+  // The end of this process takes the store away, so it stays until all know whose heart beats: a rank that is blocked
+  // in a collective is lost and asks nevertheless.
   if (holds_store()) {
-    board_->changed.wait_for(lock, kLinger, [&] { return board_->informed >= known || board_->finished; });
+    board_->changed.wait_for(lock, kLinger, [&] { return board_->informed >= living_ranks() || board_->finished; });
   }
   return lost;
 }
@@ -234,6 +234,11 @@ std::string Heartbeat::silent_ranks(milliseconds silence, milliseconds ended) co
     if (is_other && age >= (seen.ended() ? ended : silence)) silent.push_back(static_cast<std::int64_t>(rank));
   }
   return names(silent);
+}
+
+std::int64_t Heartbeat::living_ranks() const {
+  return std::count_if(board_->ranks.begin(), board_->ranks.end(),
+                       [&](const Seen& seen) { return !seen.ended() && board_->answered - seen.since < kSilence; });
 }
 
 void Heartbeat::say_failure(const Error& error) {

@@ -45,6 +45,7 @@ class Heartbeat final : public PeerWatch {
   std::string holder() const;  // of the store
   std::string silent_ranks(std::chrono::milliseconds silence, std::chrono::milliseconds ended) const;
   std::string blame_by_waiting(std::unique_lock<std::mutex>& lock) const;
+  std::int64_t living_ranks() const;  // with this one
   std::string names(const std::vector<std::int64_t>& ranks) const;
 
   RankEnv env_;
