@@ -143,7 +143,7 @@ void TrackerLog::send(const Json& message) {
 
 void TrackerLog::read_replies() {
   for (const Json& reply : process_->replies()) take(reply);
-  if (process_->is_gone() && done_ < sent_) say_once_that_it_is_gone();
+  if (process_->is_gone() && done_ < sent_ + lost_) say_once_that_it_is_gone();
 }
 
 void TrackerLog::take(const Json& reply) {

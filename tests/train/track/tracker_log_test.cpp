@@ -1,6 +1,7 @@
 // A shell stands for the side process. The real one with the real packages is in tests/python/test_trackers.py.
 #include "train/track/tracker_log.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -156,6 +157,17 @@ TEST_F(TrackerLogTest, AProcessThatDiesIsSaidOnceAndTheRestIsCounted) {
   ASSERT_EQ(said_.size(), 2U);
   EXPECT_EQ(said_[0], "the side process has ended");
   EXPECT_EQ(said_[1], "201 of 202 events were not delivered");
+}
+
+TEST_F(TrackerLogTest, AProcessThatDiesBetweenEventsIsSaidToo) {
+  use_script("read -r line <&3; echo '{\"done\":1}' >&3");
+  TrackerLog log = this->log();
+  log.on_start(summary(1, 0));
+  usleep(300000);
+  log.on_step(step(1, 1));
+  EXPECT_THAT(said_, testing::ElementsAre("the side process has ended"));
+  log.on_end({});
+  EXPECT_THAT(said_, testing::ElementsAre("the side process has ended", "2 of 3 events were not delivered"));
 }
 
 TEST_F(TrackerLogTest, WarningsOfTheTrackersAreHandedOn) {
