@@ -344,3 +344,12 @@ def test_the_documented_names(finished: tuple[Path, dict[str, Any]]) -> None:
     recorded = yaml.safe_load((finished[0] / "run" / "config.yaml").read_text())
     assert recorded["report_to"] == list(TRACKERS) and recorded["report_model"] is True
     assert (recorded["tracker_project_name"], recorded["tracker_run_name"], recorded["tracker_timeout"]) == (PROJECT, "me and you", 120)
+
+
+def test_the_cost_that_the_page_states_is_the_measured_one() -> None:
+    report = json.loads((ROOT / "docs/measurements/trackers_cpu.json").read_text())
+    page = " ".join((ROOT / "docs/trackers.md").read_text().split())
+    assert report["machine"]["cpu"] in page
+    assert [row["mode"] for row in report["rows"]] == ["none", "wandb", "all three"]
+    for found in (*(row["of_none"]["cpu_ms"] for row in report["rows"][1:]), report["of_itself"]["cpu_ms"]):
+        assert f"{min(found):.3f} to {max(found):.3f}" in page
