@@ -114,7 +114,7 @@ def write_table(rows: list[Row]) -> None:
         "blocks of 512 bytes, as LibTorch's allocator gives them out, and nothing was computed. The plan is `sdtune plan --json` with the same "
         "options, without the 0.88 GiB that it assumes for driver and kernels. Not counted on either side: what LibTorch's allocator keeps "
         "in reserve and its gaps, and workspaces of cuBLAS and cuDNN; the margin for them is that 0.88 GiB and 5 % of the card "
-        "(train/plan/rental.cpp).", "",
+        "(train/config/preset_memory.h).", "",
         f"Bound: {BOUND:.0%} of the plan; class images and encoding, which decide nothing here, may be planned larger than they are.", "",
         "| preset | phase | planned, GiB | recorded, GiB | difference |", "|---|---|---:|---:|---:|"]
     lines += [f"| {row.preset} | {row.phase} | {row.planned / GIB:.2f} | {row.recorded / GIB:.2f} | {row.difference:+.1%} |" for row in rows]

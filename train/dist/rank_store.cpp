@@ -76,7 +76,10 @@ c10::intrusive_ptr<c10d::TCPStore> connect_store(const RankEnv& env, millisecond
       store->setTimeout(timeout);
       return store;
     } catch (const std::exception& error) {
-      if (std::chrono::steady_clock::now() < deadline) continue;
+      if (std::chrono::steady_clock::now() < deadline) {
+        std::this_thread::sleep_for(kPoll);  // a name that cannot be resolved fails at once
+        continue;
+      }
       throw PeerLostError("rank 0",
                           "does not answer on " + place_of(env) + " within " + std::to_string(timeout.count() / 1000) +
                               " s: " + first_line(error),
