@@ -86,28 +86,48 @@ class Notebook:
             if found := condition():
                 return found
             time.sleep(0.1)
-        raise AssertionError(f"not seen in {seconds} s: {what}\n{self.browser.find_element(By.CSS_SELECTOR, '.jp-Notebook').text[-3000:]}")
+        state = self.browser.execute_script("""
+            const status = document.querySelector('.jp-NotebookPanel-toolbar [data-status]');
+            return {kernel: status && status.dataset.status, focus: document.activeElement.className,
+                    dialogs: [...document.querySelectorAll('.jp-Dialog')].map(d => d.innerText)};""")
+        raise AssertionError(f"not seen in {seconds} s: {what}; {state}\n"
+                             f"{self.browser.find_element(By.CSS_SELECTOR, '.jp-Notebook').text[-3000:]}")
 
     def cell(self, index: int) -> WebElement:
         return self.browser.find_elements(By.CSS_SELECTOR, ".jp-Notebook .jp-CodeCell")[index]
 
     def run(self, index: int) -> None:
-        """Selects a cell with the mouse and runs it with Shift+Enter."""
+        """Selects a cell with the mouse and runs it with Shift+Enter. On a busy machine JupyterLab shows a notebook before it takes
+        keys, and its panels may still move under the mouse, so both are given again while nothing has come of them."""
+        self.until(lambda: self._select(index) and self._start(index), f"cell {index} started")
+
+    def _select(self, index: int) -> bool:
         prompt = self.cell(index).find_element(By.CSS_SELECTOR, ".jp-InputPrompt")
         self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", prompt)
         prompt.click()
+        return bool(self.browser.execute_script(
+            "return arguments[0].classList.contains('jp-mod-active') && arguments[0].closest('.jp-Notebook').contains(document.activeElement)",
+            self.cell(index)))
+
+    def _start(self, index: int) -> bool:
+        before = self.prompt(index)
         ActionChains(self.browser).key_down(Keys.SHIFT).send_keys(Keys.ENTER).key_up(Keys.SHIFT).perform()
-        self.until(lambda: self.prompt(index) not in ("", "[ ]:"), f"cell {index} started")
+        end = time.monotonic() + 15
+        while time.monotonic() < end:
+            if self.prompt(index) not in ("", before):
+                return True
+            time.sleep(0.05)
+        return False
 
     def prompt(self, index: int) -> str:
         """`[ ]:` before, `[*]:` while, and `[3]:` after it runs."""
         return self.cell(index).find_element(By.CSS_SELECTOR, ".jp-InputPrompt").text.strip()
 
     def finish(self, index: int, seconds: float = 180) -> None:
-        """Runs a cell to its end, without an error."""
+        """Runs a cell to its end; it may raise nothing and print nothing to stderr, which JupyterLab marks alike."""
         self.run(index)
         self.until(lambda: "*" not in self.prompt(index), f"cell {index} done", seconds)
-        assert not self.cell(index).find_elements(By.CSS_SELECTOR, '[data-mime-type="application/vnd.jupyter.error"]'), self.text(index)
+        assert not self.cell(index).find_elements(By.CSS_SELECTOR, '[data-mime-type="application/vnd.jupyter.stderr"]'), self.text(index)
 
     def output(self, index: int) -> WebElement:
         return self.cell(index).find_element(By.CSS_SELECTOR, ".jp-Cell-outputWrapper")

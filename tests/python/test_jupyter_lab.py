@@ -94,6 +94,14 @@ def bar(notebook: Notebook, index: int) -> float:
     return float(found[0] / found[1]) if found[1] == STEPS else 0.0
 
 
+def widths_of_curves(notebook: Notebook, index: int) -> list[int]:
+    """Of the lines in a live view's charts, the narrowest first, in px. A curve of a single point is 0 px wide."""
+    widths: list[int] = notebook.browser.execute_script(
+        "return [...arguments[0].querySelectorAll('svg polyline')].map(line => Math.round(line.getBoundingClientRect().width))",
+        notebook.output(index))
+    return sorted(widths)
+
+
 def images_step(notebook: Notebook, index: int) -> int:
     """The step of the validation images that a live view shows; 0 before the first."""
     found = re.search(r"images of step (\d+)", notebook.text(index))
@@ -112,8 +120,7 @@ def test_a_run_is_watched_stopped_from_another_cell_and_resumed(notebook: Notebo
     notebook.until(lambda: images_step(notebook, START) >= EVERY * (3 if KEEP else 1), "images of a later step")
     assert "ETA" in notebook.text(START) and "loss, smoothed" in notebook.text(START)
     notebook.until(lambda: "likeness" in notebook.text(START), "the curve of likeness")
-    lines = notebook.find(START, "svg polyline")
-    assert len(lines) >= 2 and min(line.size["width"] for line in lines) > 10
+    notebook.until(lambda: len(widths := widths_of_curves(notebook, START)) >= 2 and widths[0] > 10, "curves of more than one point")
     assert "a caption without a photo" in notebook.text(START), "the warning is shown"
     keep(notebook, "live_view", START, START)
     notebook.finish(STOP)
