@@ -20,16 +20,19 @@ std::int64_t bytes_of(const torch::nn::Module& module) {
   return bytes;
 }
 
-// A GPU loads the autoencoder in the compute dtype too, but for SDXL's in fp16, which overflows.
-std::int64_t vae_bytes(const TrainConfig& config, const model::ModelBundle& bundle, bool on_gpu) {
+// A GPU holds the autoencoder, and computes with it, in the compute dtype too, but for SDXL's in fp16, which overflows.
+// The bundle's is float32, and so are the passes that were traced: `float32_bytes` of either, as large as they are
+// there.
+std::int64_t vae_bytes(std::int64_t float32_bytes, const TrainConfig& config, const model::ModelBundle& bundle,
+                       bool on_gpu) {
   const std::string& precision = config.precision.mixed_precision;
   const bool in_half = on_gpu && (precision == "bf16" || (precision == "fp16" && !bundle.is_xl()));
-  return bytes_of(*bundle.vae) / (in_half ? 2 : 1);
+  return float32_bytes / (in_half ? 2 : 1);
 }
 
 std::vector<MemoryPart> weights_of(const TrainConfig& config, const model::ModelBundle& bundle, bool on_gpu) {
   std::vector<MemoryPart> parts = {{"weights of unet", bytes_of(*bundle.unet)},
-                                   {"weights of vae", vae_bytes(config, bundle, on_gpu)},
+                                   {"weights of vae", vae_bytes(bytes_of(*bundle.vae), config, bundle, on_gpu)},
                                    {"weights of text_encoder", bytes_of(*bundle.text_encoder)}};
   if (bundle.is_xl()) parts.emplace_back("weights of text_encoder_2", bytes_of(*bundle.text_encoder_2));
   return parts;
@@ -109,13 +112,13 @@ MemoryPhase training_phase(const TrainConfig& config, const ModelTrace& trace, c
 }
 
 // Images that the model generates; they are decoded one by one.
-MemoryPhase generation_phase(const Generation& generation, std::vector<MemoryPart> kept, const ModelTrace& trace,
-                             const TrainedBatch& batch, const PassCost& denoising, const PassCost& decoding) {
+MemoryPart generating(const Generation& generation, const TrainConfig& config, const ModelTrace& trace,
+                      const TrainedBatch& batch, const PassCost& denoising, const PassCost& decoding, bool on_gpu) {
   const std::int64_t factor = trace.bundle().vae_factor();
   const std::int64_t pixels = generation.at_once * batch.height * batch.width * factor * factor;
   const std::int64_t decoded = 2 * 3 * 4 * pixels;  // as they came, and side by side
-  kept.emplace_back("generating", std::max(denoising.peak_bytes(), decoding.peak_bytes() + decoded));
-  return {generation.phase, std::move(kept)};
+  const std::int64_t decoder = vae_bytes(decoding.peak_bytes(), config, trace.bundle(), on_gpu);
+  return {"generating", std::max(denoising.peak_bytes(), decoder + decoded)};
 }
 
 // Beside which images are generated.
@@ -132,7 +135,7 @@ std::vector<MemoryPart> kept_while_generating(const Generation& generation, cons
 
 MemoryPhase encoding_phase(const TrainConfig& config, const ModelTrace& trace, const RunPasses& passes, bool on_gpu) {
   std::vector<MemoryPart> parts = weights_of(config, trace.bundle(), on_gpu);
-  parts.emplace_back("encoding", passes.encoding.peak_bytes());
+  parts.emplace_back("encoding", vae_bytes(passes.encoding.peak_bytes(), config, trace.bundle(), on_gpu));
   return {"encoding photos", std::move(parts)};
 }
 
@@ -196,9 +199,9 @@ MemoryPlan plan_memory(const TrainConfig& config, const ModelTrace& trace, const
     for (std::size_t i = 0; i < passes.generations.size(); ++i) {
       const Generation& generation = passes.generations[i];
       if (generation.in_training != in_training) continue;
-      plan.phases.push_back(generation_phase(generation,
-                                             kept_while_generating(generation, config, trace, batch, on_gpu), trace,
-                                             batch, passes.denoising[i], passes.decoding));
+      MemoryPhase phase{generation.phase, kept_while_generating(generation, config, trace, batch, on_gpu)};
+      phase.parts.push_back(generating(generation, config, trace, batch, passes.denoising[i], passes.decoding, on_gpu));
+      plan.phases.push_back(std::move(phase));
     }
   };
   add_generations(false);
