@@ -34,7 +34,7 @@ std::vector<MemoryPart> weights_of(const TrainConfig& config, const model::Model
   std::vector<MemoryPart> parts = {{"weights of unet", bytes_of(*bundle.unet)},
                                    {"weights of vae", vae_bytes(bytes_of(*bundle.vae), config, bundle, on_gpu)},
                                    {"weights of text_encoder", bytes_of(*bundle.text_encoder)}};
-  if (bundle.is_xl()) parts.emplace_back("weights of text_encoder_2", bytes_of(*bundle.text_encoder_2));
+  if (bundle.is_xl()) parts.push_back({"weights of text_encoder_2", bytes_of(*bundle.text_encoder_2)});
   return parts;
 }
 
@@ -82,10 +82,10 @@ std::vector<MemoryPart> kept_in_training(const TrainConfig& config, const ModelT
   const bool sums_in_float32 = on_gpu ? batch.gpu_sums_in_float32 : batch.sums_in_float32;
   const std::int64_t gradient = is_float32 || sums_in_float32 ? 4 : 2;  // bytes of a number
   std::vector<MemoryPart> parts = weights_of(config, trace.bundle(), on_gpu);
-  if (!is_float32) parts.emplace_back("float32 masters", 4 * count);
-  parts.emplace_back("gradients", gradient * gradients);
-  parts.emplace_back("states of " + config.optim.chosen_optimizer(), state_bytes(config, own));
-  if (config.optim.use_ema && !(on_gpu && config.optim.offload_ema)) parts.emplace_back("averaged weights", 4 * count);
+  if (!is_float32) parts.push_back({"float32 masters", 4 * count});
+  parts.push_back({"gradients", gradient * gradients});
+  parts.push_back({"states of " + config.optim.chosen_optimizer(), state_bytes(config, own)});
+  if (config.optim.use_ema && !(on_gpu && config.optim.offload_ema)) parts.push_back({"averaged weights", 4 * count});
   return parts;
 }
 
@@ -103,10 +103,10 @@ MemoryPhase training_phase(const TrainConfig& config, const ModelTrace& trace, c
   if (on_gpu) leave_out_resting(config, phase.parts);
   std::int64_t saved = 0;
   for (const MemoryPart& part : activations_by_part(training)) saved += part.bytes;
-  phase.parts.emplace_back("activations kept for backward", saved);
-  phase.parts.emplace_back("working memory of backward", std::max<std::int64_t>(0, training.peak_bytes() - saved));
+  phase.parts.push_back({"activations kept for backward", saved});
+  phase.parts.push_back({"working memory of backward", std::max<std::int64_t>(0, training.peak_bytes() - saved)});
   if (!on_gpu && training.resident_bytes > training.peak_bytes()) {
-    phase.parts.emplace_back("gaps between them", training.resident_bytes - training.peak_bytes());
+    phase.parts.push_back({"gaps between them", training.resident_bytes - training.peak_bytes()});
   }
   return phase;
 }
@@ -129,13 +129,13 @@ std::vector<MemoryPart> kept_while_generating(const Generation& generation, cons
   if (!generation.with_base) return kept;
   std::int64_t base = 0;
   for (const MemoryPart& part : weights_of(config, trace.bundle(), on_gpu)) base += part.bytes;
-  kept.emplace_back("the base, which reads the images", base);
+  kept.push_back({"the base, which reads the images", base});
   return kept;
 }
 
 MemoryPhase encoding_phase(const TrainConfig& config, const ModelTrace& trace, const RunPasses& passes, bool on_gpu) {
   std::vector<MemoryPart> parts = weights_of(config, trace.bundle(), on_gpu);
-  parts.emplace_back("encoding", vae_bytes(passes.encoding.peak_bytes(), config, trace.bundle(), on_gpu));
+  parts.push_back({"encoding", vae_bytes(passes.encoding.peak_bytes(), config, trace.bundle(), on_gpu)});
   return {"encoding photos", std::move(parts)};
 }
 

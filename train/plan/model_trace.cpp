@@ -57,7 +57,7 @@ class GradientScope {
 // Undrawn memory of another dtype: nothing is read, nothing is touched.
 void retype(torch::nn::Module& module, torch::Dtype dtype) {
   if (dtype == torch::kFloat32) return;
-  for (torch::Tensor weight : module.parameters()) {
+  for (torch::Tensor& weight : module.parameters()) {
     weight.set_data(torch::empty_like(weight, weight.options().dtype(dtype), torch::MemoryFormat::Preserve));
   }
 }
