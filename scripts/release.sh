@@ -6,7 +6,7 @@
 #   sdtune-VERSION+cpu-*.whl, sdtune-VERSION+cu130-*.whl   for the Python of .venv, built and tested; and for each --python, built the
 #                                                           same way and not tested
 #   sdtune-VERSION+cpu-linux-ARCH.tar.gz, …+cu130-…         program and libraries, without Python
-#   sdtune-VERSION-KIND.oci.tar                             with --images: container images (docs/container.md), by buildah
+#   sdtune-VERSION-KIND.tar                                 with --images: container images (docs/container.md), by Docker or buildah
 #   *.spdx.json, NOTES.md, C_LIBRARY.txt, SHA256SUMS
 #
 # Every wheel is compiled from nothing in a copy of the commit, so this takes a quarter of an hour a wheel on two cores.
@@ -42,46 +42,77 @@ own=$PWD/.venv/bin/python
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 
-# build_wheel KIND PYTHON [OPTIONS OF build]
+# tag_of PYTHON: as wheels are named after it, cp311
+tag_of() { "$1" -c 'import sys; print("cp%d%d" % sys.version_info[:2])'; }
+
+# build_wheel KIND PYTHON, which has LibTorch and the tools of requirements/build.txt
 build_wheel() {
-  local kind=$1 python=$2 cuda=OFF
+  local kind=$1 python=$2 cuda=OFF finished
   [ "$kind" = cpu ] || cuda=ON
   if [ -n "${SDTUNE_RELEASE_WHEELS:-}" ]; then
-    cp "$SDTUNE_RELEASE_WHEELS"/sdtune-*+"$kind"-*.whl "$output/"
+    finished=("$SDTUNE_RELEASE_WHEELS"/sdtune-"$version+$kind-$(tag_of "$python")"-*.whl)
+    [ -f "${finished[0]}" ] || die "SDTUNE_RELEASE_WHEELS: holds no wheel sdtune-$version+$kind-$(tag_of "$python")-*"
+    cp "${finished[@]}" "$output/"
     return
   fi
-  rm -rf "$copy"/*
-  git archive HEAD | tar -x -C "$copy"
-  SDTUNE_WHEEL_KIND=$kind PATH="$(dirname "$own"):$PATH" "$python" -m build --wheel "${@:3}" --outdir "$output" \
-    -C "cmake.define.SDTUNE_CUDA=$cuda" -C cmake.define.SDTUNE_TESTS=OFF "$copy" >"$copy.log" 2>&1 || { tail -30 "$copy.log"; exit 1; }
+  rm -rf "${copy:?}/source"
+  mkdir "$copy/source"
+  git archive HEAD | tar -x -C "$copy/source"
+  SDTUNE_WHEEL_KIND=$kind PATH="$(dirname "$python"):$PATH" "$python" -m build --wheel --no-isolation --outdir "$output" \
+    -C "cmake.define.SDTUNE_CUDA=$cuda" -C cmake.define.SDTUNE_TESTS=OFF "$copy/source" >"$copy/log" 2>&1 || { tail -30 "$copy/log"; exit 1; }
+}
+
+# tools_of PYTHON: an environment of that interpreter with the same LibTorch, nvcc and tools; prints its Python.
+tools_of() {
+  local folder
+  folder=$copy/$(tag_of "$1")
+  if [ ! -d "$folder" ]; then
+    "$1" -m venv "$folder"
+    "$folder/bin/pip" install --quiet --disable-pip-version-check -r requirements/torch.txt -r requirements/cuda.txt \
+      -r requirements/build.txt build==1.6.1 >&2
+  fi
+  echo "$folder/bin/python"
+}
+
+# build_image KIND TARGET WHEEL
+build_image() {
+  local tag=sdtune:$version-$1 cuda=() file
+  [ "$2" = runtime ] || tag+=-$2
+  [ "$1" = cpu ] || cuda=(--cuda)
+  scripts/docker/build.sh --target "$2" ${cuda[@]+"${cuda[@]}"} --wheel "$3" --tag "$tag" \
+    --base "${SDTUNE_RELEASE_BASE:-debian:12}" ${PIP_CERT:+--certificates "$PIP_CERT"}
+  file=$output/${tag/:/-}.tar
+  if command -v docker >/dev/null && docker info >/dev/null 2>&1; then
+    docker save --output "$file" "$tag"
+  else
+    buildah push --quiet "$tag" "oci-archive:$file:$tag"
+  fi
+  say "$(basename "$file"), $(du -h "$file" | cut -f1)"
 }
 
 for kind in "${kinds[@]}"; do
   started=$SECONDS
-  build_wheel "$kind" "$own" --no-isolation
-  wheel=$(ls "$output"/sdtune-"$version+$kind"-*.whl)
+  build_wheel "$kind" "$own"
+  wheel=$(ls "$output"/sdtune-"$version+$kind-$(tag_of "$own")"-*.whl)
   say "$(basename "$wheel"), $(du -h "$wheel" | cut -f1), in $((SECONDS - started)) s"
   "$own" scripts/release/c_library.py "$wheel" | tee -a "$output/C_LIBRARY.txt"
   "$own" scripts/release/sbom.py "$wheel" >"$output/sdtune-$version+$kind.spdx.json"
   started=$SECONDS
   tarball=$("$own" scripts/release/tarball.py "$wheel" "$output")
+  "$own" scripts/release/sbom.py "$wheel" --tarball "$tarball" >"${tarball%.tar.gz}.spdx.json"
   say "$(basename "$tarball"), $(du -h "$tarball" | cut -f1), in $((SECONDS - started)) s"
   for python in ${pythons[@]+"${pythons[@]}"}; do
-    build_wheel "$kind" "$python"
+    build_wheel "$kind" "$(tools_of "$python")"
     "$python" -c 'import sys; print("CPython %d.%d" % sys.version_info[:2])' >>"$output/UNTESTED.txt"
     say "a wheel for $("$python" --version) was built, and not tested"
   done
   if [ "$images" = yes ]; then
-    cuda=(); [ "$kind" = cpu ] || cuda=(--cuda)
-    for target in runtime workbench; do
-      tag=sdtune:$version-$kind; [ "$target" = runtime ] || tag+=-$target
-      scripts/docker/build.sh --target "$target" ${cuda[@]+"${cuda[@]}"} --wheel "$wheel" --tag "$tag" \
-        --base "${SDTUNE_RELEASE_BASE:-debian:12}" ${PIP_CERT:+--certificates "$PIP_CERT"}
-      buildah push --quiet "$tag" "oci-archive:$output/${tag/:/-}.oci.tar:$tag"
-    done
+    for target in runtime devel workbench; do build_image "$kind" "$target" "$wheel"; done
   fi
 done
+[ ! -f "$output/UNTESTED.txt" ] || sort -u -o "$output/UNTESTED.txt" "$output/UNTESTED.txt"
 # What changed: the newest part of the changelog.
 awk '/^## /{ if (seen++) exit } seen' CHANGELOG.md >"$output/NOTES.md"
-(cd "$output" && sha256sum -- * | grep -v ' SHA256SUMS$' >SHA256SUMS.new && mv SHA256SUMS.new SHA256SUMS)
+sums=$(cd "$output" && sha256sum -- *)
+echo "$sums" >"$output/SHA256SUMS"
 say "$output holds $(ls "$output" | wc -l) files"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
+import tarfile
 import textwrap
 import tomllib
 import venv
@@ -129,6 +131,23 @@ def test_the_bill_of_materials_lists_it_all(wheel: Path) -> None:
     assert contained == {one["package"] for one in libraries} | {"portrait-64", "portrait-judge"}
     needed = {packages[link["relatedSpdxElement"]]["comment"] for link in found["relationships"] if link["relationshipType"] == "DEPENDS_ON"}
     assert needed == {"torch==2.11.0", "numpy>=1.26"}
+
+
+def test_the_bill_of_a_tarball_has_libtorch_as_contained(wheel: Path, tmp_path: Path) -> None:
+    """Its digest and name are the tarball's; LibTorch and NVIDIA's libraries are those of the packages that their files are from."""
+    import torch
+    packages = Path(torch.__file__).parents[1]
+    tarball = tmp_path / "sdtune-linux.tar.gz"
+    with tarfile.open(tarball, "w:gz") as archive:
+        for path in (packages / "torch/lib/libc10.so", *packages.glob("nvidia/*/lib/libcudart.so.*")):
+            archive.add(path, f"sdtune/{path.relative_to(packages)}")
+    found = json.loads(run(sys.executable, ROOT / "scripts/release/sbom.py", wheel, "--tarball", tarball))
+    own = found["packages"][0]
+    assert own["packageFileName"] == tarball.name
+    assert own["checksums"][0]["checksumValue"] == hashlib.sha256(tarball.read_bytes()).hexdigest()
+    versions = {one["name"]: one["versionInfo"] for one in found["packages"]}
+    assert versions["torch"] == "2.11.0" and versions["nvidia-cuda-runtime"].startswith("13.0.") and "numpy" not in versions
+    assert {link["relationshipType"] for link in found["relationships"]} == {"DESCRIBES", "CONTAINS"}
 
 
 def test_the_c_library_that_it_needs_is_told(wheel: Path) -> None:
