@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from program import SDTUNE, run
+from program import ROOT, SDTUNE, run
 from test_ranks import (
     WEIGHTS,
     base,  # noqa: F401 (a fixture)
@@ -98,6 +98,16 @@ def test_equal_to_torchrun_bit_for_bit(undisturbed: str, base: Path, photos: Pat
         found[seed] = digest(tmp_path / seed)
     assert found["3"] == undisturbed
     assert found["4"] != undisturbed
+
+
+def test_equal_under_accelerate_launch(undisturbed: str, base: Path, photos: Path, tmp_path: Path) -> None:  # noqa: F811
+    """The real `accelerate launch`, as its users start two GPUs; what it sets is torchrun's."""
+    command = [str(ROOT / ".venv/bin/accelerate"), "launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1",
+               "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0", "--no_python",
+               str(SDTUNE), *training(base, photos, tmp_path / "run")]
+    done = subprocess.run(command, env=environment(HF_HOME=str(tmp_path)), capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    assert digest(tmp_path / "run") == undisturbed
 
 
 def kill_a_rank(launcher: subprocess.Popen[str], output: Path, rank: int, steps: int = 7) -> None:

@@ -27,7 +27,7 @@ NO_FILES_OF_OURS = {"models/Lora", "models/loras", "models/tiny-random", "tests/
 # kohya's, Hugging Face's, CMake's and build's.
 FLAGS_OF_OTHERS = {"--ss", "--ds", "--local-dir", "--include", "--preset", "--install", "--wheel", "--help", "--version",
                    "--read-only", "--shm-size", "--sampling-method", "--scheduler", "--push-to-hub", "--hub-token", "--fsdp",
-                   "--deepspeed"}
+                   "--deepspeed", "--multi_gpu", "--num_processes", "--num_machines", "--mixed_precision", "--no_python"}
 FOLDERS = "app|cmake|configs|docs|examples|model|models|python|requirements|scripts|tests|train"
 
 
