@@ -115,7 +115,7 @@ def write_table(rows: list[Row]) -> None:
         "options, without the 0.88 GiB that it assumes for driver and kernels. Not counted on either side: what LibTorch's allocator keeps "
         "in reserve and its gaps, and workspaces of cuBLAS and cuDNN; the margin for them is that 0.88 GiB and 5 % of the card "
         "(train/config/preset_memory.h).", "",
-        f"Bound: {BOUND:.0%} of the plan; class images and encoding, which decide nothing here, may be planned larger than they are.", "",
+        f"Bound: {BOUND:.0%} of the plan; class images and encoding may be planned larger than they are where another phase is the highest.", "",
         "| preset | phase | planned, GiB | recorded, GiB | difference |", "|---|---|---:|---:|---:|"]
     lines += [f"| {row.preset} | {row.phase} | {row.planned / GIB:.2f} | {row.recorded / GIB:.2f} | {row.difference:+.1%} |" for row in rows]
     TABLE.write_text("\n".join([*lines, ""]))
