@@ -16,7 +16,7 @@ import sdtune
 ME = ROOT / "examples" / "me"
 BASE = ROOT / "models" / "portrait-64"
 
-FLOAT32 = ["--mixed-precision", "no"]
+FLOAT32 = ["--mixed-precision", "no"]  # one trace; and bfloat16 is slow where the processor has none
 
 
 def plan(*words: object) -> dict:
@@ -43,31 +43,16 @@ def test_published_models_have_their_published_sizes() -> None:
     assert found["run"]["total_steps"] == 1000 and found["run"]["class_images"] == 200  # the preset's
 
 
-def words_of_ranks(model: str, optimizer: str) -> list[object]:
-    return ["--family", model, "--photos", 10, "--resolution", 128, "--train-text-encoder", "false", "--method", "full",
-            "--mixed-precision", "no", "--optimizer", optimizer]
-
-
-@pytest.mark.parametrize("model, optimizer, ranks", [("sd15", "adamw", (2, 3, 4, 8)), ("sd15", "adafactor", (4,)),
-                                                    ("sdxl", "adamw_8bit", (8,))])
-def test_ranks_share_a_model_evenly(model: str, optimizer: str, ranks: tuple[int, ...]) -> None:
-    """The rank that keeps the most has 1/N of gradients and states, and 5 % more of that at most."""
-    words = words_of_ranks(model, optimizer)
-    whole = phase(plan(*words), "gpu", "training")
-    for count in ranks:
-        own = phase(plan(*words, "--ranks", count, "--shard", "gradients"), "gpu", "training")
-        for part in ("gradients", f"states of {optimizer}"):
-            print(f"{model}, {optimizer}, {count} ranks, {part}: {own[part] / whole[part] * count:.4f} / {count}")
-            assert 1 / count <= own[part] / whole[part] <= 1.05 / count
-
-
 def test_ranks_share_what_the_option_says() -> None:
-    """Optimizer states by default, nothing with `none`, which is the mutant; the batch is that of all ranks."""
-    words = words_of_ranks("sd15", "adamw")
+    """Half of the optimizer states on two ranks by default, and of the gradients by an option; nothing with `none`, which is the mutant."""
+    words = ["--images", ME, "--with-prior-preservation", "false", "--train-text-encoder", "false", "--mixed-precision", "no"]
     alone, shared = plan(*words), plan(*words, "--ranks", 2)
     whole, own = phase(alone, "gpu", "training"), phase(shared, "gpu", "training")
-    assert own["gradients"] == whole["gradients"] and own["states of adamw"] < whole["states of adamw"]
+    assert own["gradients"] == whole["gradients"]
+    assert 1 / 2 <= own["states of adamw"] / whole["states of adamw"] <= 1.05 / 2
     assert shared["run"]["ranks"] == 2 and shared["run"]["batch"] == 2 * alone["run"]["batch"]
+    gradients = phase(plan(*words, "--ranks", 2, "--shard", "gradients"), "gpu", "training")
+    assert 1 / 2 <= gradients["gradients"] / whole["gradients"] <= 1.05 / 2
     assert phase(plan(*words, "--ranks", 2, "--shard", "none"), "gpu", "training") == whole
 
 
@@ -95,7 +80,7 @@ def test_lora_keeps_states_of_its_branches_alone() -> None:
 
 def test_class_images_without_guidance_are_half_the_work() -> None:
     """The UNet's calls; their decoding is the same."""
-    full, half, fewer = (plan("--images", ME, "--base", BASE, *words)["flops"]["class_images"]
+    full, half, fewer = (plan("--images", ME, "--base", BASE, *FLOAT32, *words)["flops"]["class_images"]
                          for words in (("--class-guidance-scale", 2, "--class-num-inference-steps", 20),
                                        ("--class-guidance-scale", 1, "--class-num-inference-steps", 20),
                                        ("--class-guidance-scale", 1, "--class-num-inference-steps", 10)))
@@ -104,7 +89,7 @@ def test_class_images_without_guidance_are_half_the_work() -> None:
 
 def test_images_of_evaluations_are_counted_like_class_images() -> None:
     """Guided, 20 steps each: 16 + 8 images at 0, 100 and 200 steps, and four validation images at 0, 200."""
-    words = ("--images", ME, "--base", BASE, "--max-train-steps", 200, "--class-guidance-scale", 2,
+    words = ("--images", ME, "--base", BASE, *FLOAT32, "--max-train-steps", 200, "--class-guidance-scale", 2,
              "--class-num-inference-steps", 20, "--num-class-images", 10)
     none, likeness, both = (plan(*words, *more) for more in (
         (), ("--identity-steps", 100),
@@ -147,7 +132,7 @@ def test_a_small_card_is_told_what_would_fit(tmp_path: Path) -> None:
 
 
 def test_probe_times_this_machine_and_leaves_nothing(tmp_path: Path) -> None:
-    found = plan("--images", ME, "--probe", "--output", tmp_path / "run", "--max-train-steps", 500,
+    found = plan("--images", ME, *FLOAT32, "--probe", "--output", tmp_path / "run", "--max-train-steps", 500,
                  "--train-batch-size", 1, "--num-class-images", 8)
     probed = found["this_machine"]
     assert probed["timed_steps"] >= 3 and probed["step_s"] > 0 and probed["class_image_s"] > 0
@@ -157,9 +142,9 @@ def test_probe_times_this_machine_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_python_gets_the_same_plan() -> None:
-    config = sdtune.TrainConfig(images=str(ME), base=str(BASE), train_batch_size=2)
+    config = sdtune.TrainConfig(images=str(ME), base=str(BASE), train_batch_size=2, mixed_precision="no")
     found = sdtune.plan(config, savings=False)
-    assert found["run"] == plan("--images", ME, "--base", BASE, "--train-batch-size", 2)["run"]
+    assert found["run"] == plan("--images", ME, "--base", BASE, "--train-batch-size", 2, *FLOAT32)["run"]
     assert sdtune.plan(config, photos=50, savings=False)["run"]["photos"] == 50
     with pytest.raises(sdtune.ConfigError, match="cannot be read"):
         sdtune.plan(config, gpus="nowhere.yaml")

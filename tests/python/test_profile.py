@@ -70,7 +70,8 @@ def test_flops_are_those_that_pytorch_counts(material: tuple[Path, Path], tmp_pa
                  on_profile=events.append, progress=False)
     (event,) = events
     assert (event.first_step, event.steps) == (3, 1) and event.trace == tmp_path / "run" / "profile" / "trace.json"
-    assert list(event.phases)[0] == "load batch" and sum(event.phases.values()) > 0.9 * event.seconds and "aten::" in str(event)
+    assert list(event.phases)[0] == "load batch" and set(PHASES) <= set(event.phases) and "aten::" in str(event)
+    assert all(seconds > 0 for seconds in event.phases.values()) and sum(event.phases.values()) <= event.seconds  # one after the other
     shape = next(one["args"]["Input Dims"][0] for one in json.loads(event.trace.read_text())["traceEvents"]
                  if one.get("name") == "aten::convolution")
 
