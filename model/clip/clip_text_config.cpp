@@ -79,7 +79,7 @@ bool read_with_projection(JsonObject& object) {
   return false;
 }
 
-Activation read_activation(JsonObject& object) {
+Activation text_activation(JsonObject& object) {
   const std::string name = object.string("hidden_act", "quick_gelu");
   if (name != "quick_gelu" && name != "gelu") {
     object.fail("hidden_act", "not supported (got " + name + "; allowed: quick_gelu, gelu)");
@@ -117,7 +117,7 @@ ClipTextConfig ClipTextConfig::from_json(const Json& json, const std::string& wh
   config.num_hidden_layers = object.integer("num_hidden_layers", config.num_hidden_layers);
   config.num_attention_heads = object.integer("num_attention_heads", config.num_attention_heads);
   config.max_position_embeddings = object.integer("max_position_embeddings", config.max_position_embeddings);
-  config.hidden_act = read_activation(object);
+  config.hidden_act = text_activation(object);
   config.layer_norm_eps = object.number("layer_norm_eps", config.layer_norm_eps);
   config.initializer_range = object.number("initializer_range", config.initializer_range);
   config.initializer_factor = object.number("initializer_factor", config.initializer_factor);

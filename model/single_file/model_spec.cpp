@@ -1,6 +1,6 @@
 #include "model/single_file/model_spec.h"
 
-#include "model/schedule/prediction.h"
+#include "model/single_file/single_file_write.h"
 
 namespace sdtune::model {
 namespace {

@@ -9,7 +9,7 @@
 namespace sdtune::model {
 namespace {
 
-constexpr const char* kClassName = "UNet2DConditionModel";
+constexpr const char* kUnetClass = "UNet2DConditionModel";
 
 // One value for all levels, or one for each.
 std::vector<int64_t> a_value_a_level(JsonObject& object, const std::string& key, int64_t levels, int64_t fallback) {
@@ -124,7 +124,7 @@ Json null_or(int64_t value) {
 
 UNetConfig UNetConfig::from_json(const Json& json, const std::string& where) {
   JsonObject object(json, where);
-  object.require("_class_name", kClassName);
+  object.require("_class_name", kUnetClass);
   UNetConfig config;
   config.sample_size = read_sample_size(object, config.sample_size, kMaxLatentSide);
   config.in_channels = object.integer("in_channels", config.in_channels);
@@ -152,7 +152,7 @@ UNetConfig UNetConfig::from_json(const Json& json, const std::string& where) {
 
 Json UNetConfig::to_json() const {
   Json json;
-  json["_class_name"] = kClassName;
+  json["_class_name"] = kUnetClass;
   json["sample_size"] = null_or(sample_size);
   json["in_channels"] = in_channels;
   json["out_channels"] = out_channels;

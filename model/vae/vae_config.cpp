@@ -6,7 +6,7 @@
 namespace sdtune::model {
 namespace {
 
-constexpr const char* kClassName = "AutoencoderKL";
+constexpr const char* kVaeClass = "AutoencoderKL";
 constexpr const char* kDownBlock = "DownEncoderBlock2D";
 constexpr const char* kUpBlock = "UpDecoderBlock2D";
 
@@ -42,7 +42,7 @@ void check_numbers(const JsonObject& object, const VaeConfig& config) {
 
 VaeConfig VaeConfig::from_json(const Json& json, const std::string& where) {
   JsonObject object(json, where);
-  object.require("_class_name", kClassName);
+  object.require("_class_name", kVaeClass);
   VaeConfig config;
   config.in_channels = object.integer("in_channels", config.in_channels);
   config.out_channels = object.integer("out_channels", config.out_channels);
@@ -74,7 +74,7 @@ VaeConfig VaeConfig::from_json(const Json& json, const std::string& where) {
 
 Json VaeConfig::to_json() const {
   Json json;
-  json["_class_name"] = kClassName;
+  json["_class_name"] = kVaeClass;
   json["in_channels"] = in_channels;
   json["out_channels"] = out_channels;
   json["down_block_types"] = std::vector<std::string>(block_out_channels.size(), kDownBlock);
