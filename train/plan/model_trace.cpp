@@ -119,20 +119,24 @@ DiffusionBatch ModelTrace::batch_of(const PassShape& shape, const MarkPiece& mar
   return batch;
 }
 
-PassCost ModelTrace::trace_training(const PassShape& shape, bool recomputed) {
+void ModelTrace::run_training(const PassShape& shape, bool recomputed, const MarkPiece& mark) {
   recompute(recomputed);
+  mark("latents");
+  const DiffusionBatch batch = batch_of(shape, mark);
+  dropout_->keys = batch.keys;
+  bundle_.unet->set_part_listener([&](const std::string& part) { mark("unet." + part); });
+  const DiffusionDraws draws = loss_->draw(batch.keys, batch.latents.sizes(), torch::kCPU);
+  const torch::Tensor loss = loss_->sample_losses(bundle_.unet, batch, draws).mean();
+  bundle_.unet->set_part_listener({});
+  mark("backward");
+  loss.backward();
+  dropout_->keys.clear();
+}
+
+PassCost ModelTrace::trace_training(const PassShape& shape, bool recomputed) {
   return trace_pass([&](const MarkPiece& mark) {
     const GradientScope gradients(trained_, mark);
-    mark("latents");
-    const DiffusionBatch batch = batch_of(shape, mark);
-    dropout_->keys = batch.keys;
-    bundle_.unet->set_part_listener([&](const std::string& part) { mark("unet." + part); });
-    const DiffusionDraws draws = loss_->draw(batch.keys, batch.latents.sizes(), torch::kCPU);
-    const torch::Tensor loss = loss_->sample_losses(bundle_.unet, batch, draws).mean();
-    bundle_.unet->set_part_listener({});
-    mark("backward");
-    loss.backward();
-    dropout_->keys.clear();
+    run_training(shape, recomputed, mark);
   });
 }
 

@@ -26,6 +26,10 @@ class ModelTrace {
   const std::vector<ModuleParameter>& trained() const { return trained_; }
   const model::ModelBundle& bundle() const { return bundle_; }
 
+  // One forward and backward at that shape, without a record; what becomes of the gradients is the caller's.
+  // `mark` is told which part comes next.
+  void run_training(const PassShape& shape, bool recomputed, const MarkPiece& mark);
+
   // Forward and backward of these latents; gradients of weights are freed as they come, as they are not among
   // the activations. `recomputed`: activations are computed again in backward (gradient_checkpointing).
   PassCost training(const PassShape& shape, bool recomputed) {
