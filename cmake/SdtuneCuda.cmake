@@ -26,6 +26,18 @@ if(NOT CMAKE_CUDA_COMPILER)
   endif()
 endif()
 
+# The wheels' nvcc looks for its libraries in lib64, and they lie in lib, the shared one without the name that linkers look for.
+set(wheel_toolkit "${site_packages}/nvidia/cu${SDTUNE_TORCH_CUDA_MAJOR}")
+if(CMAKE_CUDA_COMPILER STREQUAL "${wheel_toolkit}/bin/nvcc")
+  set(wheel_links "${CMAKE_BINARY_DIR}/cuda_wheel")
+  file(MAKE_DIRECTORY "${wheel_links}")
+  foreach(library libcudadevrt.a libcudart_static.a)
+    file(CREATE_LINK "${wheel_toolkit}/lib/${library}" "${wheel_links}/${library}" SYMBOLIC)
+  endforeach()
+  file(CREATE_LINK "${wheel_toolkit}/lib/libcudart.so.${SDTUNE_TORCH_CUDA_MAJOR}" "${wheel_links}/libcudart.so" SYMBOLIC)
+  string(APPEND CMAKE_CUDA_FLAGS_INIT " -L${wheel_links}")
+endif()
+
 list(TRANSFORM cuda_sass APPEND "-real" OUTPUT_VARIABLE CMAKE_CUDA_ARCHITECTURES)
 if(NOT cuda_ptx EQUAL 0)
   list(APPEND CMAKE_CUDA_ARCHITECTURES "${cuda_ptx}-virtual")
