@@ -62,7 +62,11 @@ function(sdtune_test name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   # A program a test, not a case a test: loading LibTorch anew for each of hundreds of cases would take minutes.
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 900)
+  set(timeout 900)
+  if(CMAKE_CROSSCOMPILING)  # by an emulator
+    set(timeout 3600)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout})
   if(NOT ARG_TORCH)  # scripts/sanitize.sh builds and runs these
     set_tests_properties(${name} PROPERTIES LABELS torch_free)
     set_property(GLOBAL APPEND PROPERTY SDTUNE_TORCH_FREE_TESTS ${name})

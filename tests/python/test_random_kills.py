@@ -22,6 +22,7 @@ from test_ranks import base, environment, photos, rank_pids  # noqa: F401 (fixtu
 KILLS = int(os.environ.get("SDTUNE_RANDOM_KILLS", "2"))
 SEED = int(os.environ.get("SDTUNE_RANDOM_KILLS_SEED", "0"))
 MOST_OF_A_RUN = 5
+pytestmark = pytest.mark.timeout(600 + 60 * KILLS)
 # Ranks, and options that keep the effective batch of `training` at any number of them.
 LAYOUTS = {"2 ranks": (2, []), "4 ranks, sharded gradients": (4, ["--shard", "gradients"])}
 
