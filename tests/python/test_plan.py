@@ -16,7 +16,7 @@ import sdtune
 ME = ROOT / "examples" / "me"
 BASE = ROOT / "models" / "portrait-64"
 
-FLOAT32 = ["--mixed-precision", "no"]  # one trace; and bfloat16 is slow where the processor has none
+FLOAT32 = ["--mixed-precision", "no"]
 
 
 def plan(*words: object) -> dict:
@@ -80,7 +80,7 @@ def test_lora_keeps_states_of_its_branches_alone() -> None:
 
 def test_class_images_without_guidance_are_half_the_work() -> None:
     """The UNet's calls; their decoding is the same."""
-    full, half, fewer = (plan("--images", ME, "--base", BASE, *FLOAT32, *words)["flops"]["class_images"]
+    full, half, fewer = (plan("--images", ME, "--base", BASE, *words)["flops"]["class_images"]
                          for words in (("--class-guidance-scale", 2, "--class-num-inference-steps", 20),
                                        ("--class-guidance-scale", 1, "--class-num-inference-steps", 20),
                                        ("--class-guidance-scale", 1, "--class-num-inference-steps", 10)))
@@ -89,7 +89,7 @@ def test_class_images_without_guidance_are_half_the_work() -> None:
 
 def test_images_of_evaluations_are_counted_like_class_images() -> None:
     """Guided, 20 steps each: 16 + 8 images at 0, 100 and 200 steps, and four validation images at 0, 200."""
-    words = ("--images", ME, "--base", BASE, *FLOAT32, "--max-train-steps", 200, "--class-guidance-scale", 2,
+    words = ("--images", ME, "--base", BASE, "--max-train-steps", 200, "--class-guidance-scale", 2,
              "--class-num-inference-steps", 20, "--num-class-images", 10)
     none, likeness, both = (plan(*words, *more) for more in (
         (), ("--identity-steps", 100),
@@ -132,7 +132,7 @@ def test_a_small_card_is_told_what_would_fit(tmp_path: Path) -> None:
 
 
 def test_probe_times_this_machine_and_leaves_nothing(tmp_path: Path) -> None:
-    found = plan("--images", ME, *FLOAT32, "--probe", "--output", tmp_path / "run", "--max-train-steps", 500,
+    found = plan("--images", ME, "--probe", "--output", tmp_path / "run", "--max-train-steps", 500,
                  "--train-batch-size", 1, "--num-class-images", 8)
     probed = found["this_machine"]
     assert probed["timed_steps"] >= 3 and probed["step_s"] > 0 and probed["class_image_s"] > 0
@@ -142,9 +142,9 @@ def test_probe_times_this_machine_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_python_gets_the_same_plan() -> None:
-    config = sdtune.TrainConfig(images=str(ME), base=str(BASE), train_batch_size=2, mixed_precision="no")
+    config = sdtune.TrainConfig(images=str(ME), base=str(BASE), train_batch_size=2)
     found = sdtune.plan(config, savings=False)
-    assert found["run"] == plan("--images", ME, "--base", BASE, "--train-batch-size", 2, *FLOAT32)["run"]
+    assert found["run"] == plan("--images", ME, "--base", BASE, "--train-batch-size", 2)["run"]
     assert sdtune.plan(config, photos=50, savings=False)["run"]["photos"] == 50
     with pytest.raises(sdtune.ConfigError, match="cannot be read"):
         sdtune.plan(config, gpus="nowhere.yaml")

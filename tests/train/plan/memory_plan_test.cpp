@@ -31,7 +31,6 @@ PlanRequest embedded(std::int64_t photos) {
   PlanRequest request;
   request.config.run.base = find_shared_file("models/portrait-64").string();
   request.config.run.train_batch_size = 4;
-  request.config.precision.mixed_precision = "no";  // `auto` is traced in two formats; test_plan.py has it
   request.photos = photos;
   request.find_savings = false;
   return request;
