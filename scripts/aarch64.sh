@@ -4,7 +4,7 @@
 #   scripts/aarch64.sh     what it makes stays in build-aarch64, Debian's arm64 libraries among it
 #
 # Needs Debian's g++-aarch64-linux-gnu and qemu-user, and .venv of scripts/setup.sh. The libraries are unpacked into a folder, not
-# installed, so nothing of this machine changes and no rights are needed. qemu is slow: the tests take minutes.
+# installed, so nothing of this machine changes. qemu is slow: the tests take a quarter of an hour and more.
 #
 # Environment: SDTUNE_JOBS=N    parallel compilations and programs (default: the number of cores)
 set -euo pipefail
@@ -30,8 +30,8 @@ apt_arm64() {
 }
 
 make_root() {
-  local packages=(libcli11-dev libcurl4-openssl-dev libexif-dev libfmt-dev libgmock-dev libgtest-dev libheif-dev libjpeg-dev libopencv-core-dev libopencv-imgproc-dev
-                  libpng-dev libssl-dev libutf8proc-dev libwebp-dev libyaml-cpp-dev nlohmann-json3-dev libstdc++-12-dev)
+  local packages=(libcli11-dev libcurl4-openssl-dev libexif-dev libfmt-dev libgmock-dev libgtest-dev libheif-dev libjpeg-dev
+                  libopencv-core-dev libopencv-imgproc-dev libpng-dev libssl-dev libutf8proc-dev libwebp-dev libyaml-cpp-dev nlohmann-json3-dev libstdc++-12-dev)
   apt_arm64 update
   apt_arm64 install --download-only -y --no-install-recommends "${packages[@]}" >/dev/null
   rm -rf "$root"

@@ -97,6 +97,6 @@ def measure(folder: Path, program: Path) -> list[dict[str, Any]]:
             end(hosts)
         predicted = predict(unbound, parts, recorded, ranks, mbit)
         rows.append({"ranks": ranks, "shard": shard, "mbit": mbit, "unbound_s": unbound, "predicted_s": predicted, "measured_s": measured,
-                     "phases_s": parts})
-        print(rows[-1], flush=True)
+                     "phases_s": parts, "recorded": recorded})
+        print({key: value for key, value in rows[-1].items() if key != "recorded"}, flush=True)
     return rows

@@ -10,6 +10,7 @@ import pytest
 from program import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
+from scale.gloo_check import predict  # noqa: E402
 from scale.step_model import Bucket, Network, Step, all_reduce, alone_seconds, efficiency, step_seconds  # noqa: E402
 
 FREE = Network("free", 1e30, 1e30, 0, 0)
@@ -43,9 +44,10 @@ def test_the_page_is_of_the_recorded_figures() -> None:
 
 
 def test_real_ranks_over_a_bounded_cable_are_predicted() -> None:
-    """Recorded: 2 and 4 Gloo ranks, with and without ZeRO, within 15 %; the step without the bound is no prediction."""
+    """Recorded: 2 and 4 Gloo ranks, with and without ZeRO, within 15 % by the model as it is; a cable half as fast again is the mutant."""
     rows = json.loads((ROOT / "docs/measurements/scale.json").read_text())["gloo"]["rows"]
     assert {(row["ranks"], row["shard"]) for row in rows} == {(2, "none"), (2, "optimizer"), (4, "none"), (4, "optimizer")}
     for row in rows:
-        assert row["predicted_s"] == pytest.approx(row["measured_s"], rel=0.15)
-        assert row["unbound_s"] < 0.5 * row["measured_s"]
+        facts = (row["unbound_s"], row["phases_s"], row["recorded"], row["ranks"])
+        assert predict(*facts, row["mbit"]) == pytest.approx(row["predicted_s"]) == pytest.approx(row["measured_s"], rel=0.15)
+        assert predict(*facts, row["mbit"] * 3 // 2) != pytest.approx(row["measured_s"], rel=0.15)
