@@ -3,8 +3,10 @@
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <optional>
 #include <vector>
 
+#include "model/kernels/float32_compute.h"
 #include "model/kernels/matrix_product.h"
 #include "model/kernels/patches.h"
 
@@ -52,16 +54,17 @@ torch::Tensor input_gradient(const torch::Tensor& patches, const torch::Tensor& 
 
 struct PatchConvolution : torch::autograd::Function<PatchConvolution> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x, const torch::Tensor& weight,
-                               const torch::Tensor& bias, const PatchShape& shape) {
+                               const std::optional<torch::Tensor>& bias, const PatchShape& shape) {
     RECORD_FUNCTION("sdtune::patch_convolution",  // the first arguments of aten::convolution
                     std::vector<c10::IValue>(
                         {x, weight, bias, std::vector<int64_t>{shape.stride}, std::vector<int64_t>{shape.padding}}));
     context->save_for_backward({x, weight});
+    context->saved_data["has_bias"] = bias.has_value();
     context->saved_data["stride"] = shape.stride;
     context->saved_data["padding"] = shape.padding;
     const auto out_size = [&](int64_t size) { return (size + 2 * shape.padding - shape.kernel) / shape.stride + 1; };
-    return as_map(product(patches_of(x, shape), weight.flatten(1).t(), bias), x.size(0), out_size(x.size(2)),
-                  out_size(x.size(3)));
+    return as_map(product(patches_of(x, shape), weight.flatten(1).t(), bias.value_or(torch::Tensor())), x.size(0),
+                  out_size(x.size(2)), out_size(x.size(3)));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -76,7 +79,8 @@ struct PatchConvolution : torch::autograd::Function<PatchConvolution> {
     variable_list out(4);
     if (context->needs_input_grad(1)) out[1] = product(dy.t(), patches_of(x, shape)).view_as(weight);
     if (context->needs_input_grad(0)) out[0] = input_gradient(product(dy, weight.flatten(1)), x, shape);
-    if (context->needs_input_grad(2)) out[2] = dy.sum(0);
+    const bool has_bias = context->saved_data["has_bias"].toBool();  // without one there is no third edge to ask for
+    if (has_bias && context->needs_input_grad(2)) out[2] = dy.sum(0);
     return out;
   }
 };
@@ -89,11 +93,12 @@ bool is_channels_last(const torch::Tensor& x) {
 
 torch::Tensor conv2d(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
                      const ConvShape& shape) {
+  if (weight.scalar_type() == x.scalar_type() && computes_in_float32(x)) return float32_conv2d(x, weight, bias, shape);
   const PatchShape patch = {.kernel = weight.size(2), .stride = shape.stride, .padding = shape.padding};
   if (x.is_cpu() && x.scalar_type() == torch::kFloat32 && weight.is_contiguous() && is_channels_last(x)) {
     const int64_t rows = x.size(0) * x.size(2) * x.size(3) / (shape.stride * shape.stride);
     if (is_pointwise(patch) || are_patches_cheaper(rows, weight.size(0))) {
-      return PatchConvolution::apply(x, weight, bias, patch);
+      return PatchConvolution::apply(x, weight, bias_or_none(bias), patch);
     }
   }
   return torch::conv2d(x, weight, bias, shape.stride, shape.padding);

@@ -8,6 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "model/kernels/float32_compute.h"
+
 // LibTorch exports it but ships no header for it: result = beta * result + alpha * a b, of matrices or batches of them.
 namespace at::native {
 TORCH_API void mkldnn_matmul(const Tensor& a, const Tensor& b, const Tensor& result, float beta, float alpha);
@@ -33,14 +35,6 @@ bool is_for_onednn(const torch::Tensor& x, int64_t out_features) {
   const int64_t products = x.numel() * out_features, rows = x.numel() / std::max<int64_t>(x.size(-1), 1);
   return is_onednn_faster_here() && x.is_cpu() && x.scalar_type() == torch::kFloat32 &&
          at::globalContext().userEnabledMkldnn() && products >= kFewMultiplications && rows >= kFewRows;
-}
-
-torch::Tensor as_rows(const torch::Tensor& x) {
-  return x.reshape({-1, x.size(-1)});
-}
-
-std::optional<torch::Tensor> given(const torch::Tensor& bias) {
-  return bias.defined() ? std::optional(bias) : std::nullopt;
 }
 
 // Rows of a fresh matrix as [..., n], not as a view of it, so that callers may add to it in place.
@@ -89,15 +83,22 @@ bool can_multiply_by_onednn() {
   return can;
 }
 
+torch::Tensor as_rows(const torch::Tensor& x) {
+  return x.reshape({-1, x.size(-1)});
+}
+
+std::optional<torch::Tensor> bias_or_none(const torch::Tensor& bias) {
+  return bias.defined() ? std::optional(bias) : std::nullopt;
+}
+
 torch::Tensor apply_linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {
-  if (!is_for_onednn(x, weight.size(0)) || weight.scalar_type() != x.scalar_type()) {
-    return torch::linear(x, weight, bias);
-  }
-  return onednn_linear(x, weight, bias);
+  if (weight.scalar_type() != x.scalar_type()) return torch::linear(x, weight, bias);
+  if (computes_in_float32(x)) return float32_linear(x, weight, bias);
+  return is_for_onednn(x, weight.size(0)) ? onednn_linear(x, weight, bias) : torch::linear(x, weight, bias);
 }
 
 torch::Tensor onednn_linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {
-  return OneDnnLinear::apply(x, weight, given(bias));
+  return OneDnnLinear::apply(x, weight, bias_or_none(bias));
 }
 
 torch::Tensor product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias) {

@@ -1,7 +1,9 @@
-// Matrix products in float32 that pick their library by the processor.
+// Matrix products that pick their library by the processor.
 #pragma once
 
 #include <torch/types.h>
+
+#include <optional>
 
 namespace sdtune::model {
 
@@ -10,12 +12,19 @@ namespace sdtune::model {
 // LibTorch multiplies float32 matrices with MKL, which keeps its AVX-512 kernels for Intel's processors. On others that
 // have AVX-512 oneDNN, which LibTorch carries for convolutions, takes half as long: 1486 against 663 us for 512 x 1152
 // by 1152 x 128 on one core of an EPYC 9005. Which of the two it is follows from the processor and the shape alone.
+// bfloat16 without AVX-512 goes by float32 (float32_compute.h).
 torch::Tensor apply_linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias = {});
 
 // a [m, k], b [k, n], bias [n] or undefined -> a b + bias, [m, n]; picks as apply_linear does, without gradients.
 torch::Tensor product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias = {});
 
-// The same two by oneDNN, float32 on the CPU, where can_multiply_by_onednn(): on processors with AVX-512, also Intel's.
+// x [..., n] -> [rows, n]; shares memory where it can.
+torch::Tensor as_rows(const torch::Tensor& x);
+
+// As functions with a backward pass take it; an undefined bias is none.
+std::optional<torch::Tensor> bias_or_none(const torch::Tensor& bias);
+
+// The same by oneDNN, float32 on the CPU, where can_multiply_by_onednn(): on processors with AVX-512, also Intel's.
 bool can_multiply_by_onednn();
 torch::Tensor onednn_linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias = {});
 torch::Tensor onednn_product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias = {});

