@@ -155,7 +155,7 @@ def test_behind_two_hyphens(offers: Offers, shell: str) -> None:
 
 def test_scripts_are_read_without_a_word(shell: str, scripts: dict[str, Path]) -> None:
     """Sourced by a shell that completes nothing yet. The mutant has a quote that is open."""
-    prepare = "autoload -Uz compinit; compinit -u -d /dev/null; " if shell == "zsh" else ""
+    prepare = "autoload -Uz compinit; compinit -u -D; " if shell == "zsh" else ""  # -D: writes no file
     words = [shell, *(["-f"] if shell == "zsh" else [])]
     ended = subprocess.run([*words, "-c", f"{prepare}source {scripts[shell]}"], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

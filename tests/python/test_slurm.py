@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,17 +27,17 @@ BATCH = ["--nodes=2", "--ntasks-per-node=2", "--cpus-per-task=1", "--time=10"]
 
 
 @pytest.fixture
-def cluster(hosts: list[Host], tmp_path: Path) -> Iterator[Cluster]:  # noqa: F811
+def cluster(hosts: list[Host]) -> Iterator[Cluster]:  # noqa: F811
     if any(shutil.which(program) is None for program in ("slurmctld", "slurmd", "munged")):
         pytest.skip("SLURM is not installed (slurm-wlm, munge)")
-    folder = tmp_path / "slurm"
-    folder.mkdir()
+    folder = Path(tempfile.mkdtemp(prefix="slurm"))  # slurmstepd's sockets lie in it, and their paths end at 108 bytes
     found = Cluster(hosts, folder)
     try:
         found.start()
         yield found
     finally:
         found.end()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def submit(cluster: Cluster, name: str, *options: str) -> str:

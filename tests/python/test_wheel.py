@@ -49,6 +49,9 @@ def same_options(build: Path) -> list[str]:
     return [word for name, value in kept.items() if value is not None for word in ("-C", f"cmake.define.{name}={value}")]
 
 
+pytestmark = pytest.mark.timeout(1800)  # a build from nothing takes longer than a test may
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The wheel. It takes what the build folder has compiled already; from nothing the same command compiles all."""
