@@ -8,6 +8,8 @@ built=$SECONDS
 export PATH="$PWD/.venv/bin:$PATH"
 # Two programs of two threads each on two cores slow each other several times: LibTorch's threads spin while they wait.
 OMP_NUM_THREADS=${OMP_NUM_THREADS-1} ctest --test-dir build --output-on-failure -j "$(nproc)"
+# What computes in parallel itself, with all threads.
+ctest --test-dir build --output-on-failure -R '^test_(kernels|optim)$'
 ran_ctest=$SECONDS
 # A worker a core, each with files of its own and one thread, which is faster than one worker with all threads.
 # An oracle test that is skipped fails here: SDTUNE_NO_SKIP makes conftest.py turn skips into failures.

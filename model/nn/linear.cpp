@@ -57,6 +57,7 @@ torch::Tensor Conv2dImpl::add_branches(torch::Tensor y, const torch::Tensor& x) 
   return with_branches(std::move(y), x, [&](const torch::Tensor& seen, const torch::Tensor& kernel, bool is_down) {
     const ConvShape shape = {.stride = is_down ? options_.stride : 1, .padding = is_down ? options_.padding : 0};
     if (computes_in_float32(seen)) return float32_conv2d(seen, kernel, {}, shape);
+    // Not conv2d, whose products of patches would change the bits of float32 runs that are resumed.
     return torch::conv2d(seen, kernel, {}, shape.stride, shape.padding);
   });
 }

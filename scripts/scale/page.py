@@ -117,7 +117,7 @@ def page(figures: dict[str, Any], ranks: tuple[int, ...]) -> str:
         "Efficiency: samples a second of all ranks over those of as many GPUs that need not speak to each other. "
         f"{BATCH} photos a rank; full fine-tuning of the UNet;", f"the GPU is an {GPU} at {FLOPS / 1e12:.0f} TFLOP/s (`utilisation` of configs/gpus.yaml); "
         "machines of 8 GPUs; gradients are summed in float32 (`comm_hook: bf16` halves", "their bytes); `shard: optimizer` sends weights in bfloat16 after the update. Operations are those of a float32",
-        "plan, which is known to count too many, up to 1.4 times: real steps are shorter, and efficiencies over a slow network lower.", "",
+        "plan from before it counted each convolution once, up to 1.4 times too many: real steps are shorter, and efficiencies over a slow network lower.", "",
         *table(found, ranks), "", "## The networks", "",
         "| network | in a machine, a GPU | between machines, a machine |", "|---|---|---|", *rates, "",
         "An all-reduce takes the faster of a ring and of two trees, a sum for one rank and a broadcast a pipelined chain; one collective after the other, each",

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "model/kernels/matrix_product.h"
-#include "tests/support/relative_error.h"
 
 namespace sdtune::model {
 namespace {
@@ -25,8 +24,8 @@ void expect_rounded_once(const torch::Tensor& ours, const torch::Tensor& expecte
   ASSERT_EQ(ours.scalar_type(), torch::kBFloat16);
   const double differing = (ours != expected.to(torch::kBFloat16)).to(torch::kFloat64).mean().item<double>();
   EXPECT_LE(differing, 0.01);
-  const torch::Tensor twice = (expected * 1.004).to(torch::kBFloat16);  // another rounding: half a step of bfloat16
-  EXPECT_GT((twice != expected.to(torch::kBFloat16)).to(torch::kFloat64).mean().item<double>(), 0.2);
+  const torch::Tensor mutant = (expected * 1.004).to(torch::kBFloat16);  // another rounding: half a step of bfloat16
+  EXPECT_GT((mutant != expected.to(torch::kBFloat16)).to(torch::kFloat64).mean().item<double>(), 0.2);
 }
 
 void expect_gradients_rounded_once(const torch::Tensor& y, const torch::Tensor& expected,
