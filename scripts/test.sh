@@ -11,6 +11,8 @@ OMP_NUM_THREADS=${OMP_NUM_THREADS-1} ctest --test-dir build --output-on-failure 
 # What computes in parallel itself, with all threads.
 ctest --test-dir build --output-on-failure -R '^test_(kernels|optim)$'
 ran_ctest=$SECONDS
+# Packages are installed without bytecode: the first import writes it, or each process that tests start compiles torch and diffusers anew.
+unset PYTHONDONTWRITEBYTECODE
 # A worker a core, each with files of its own and one thread, which is faster than one worker with all threads.
 # An oracle test that is skipped fails here: SDTUNE_NO_SKIP makes conftest.py turn skips into failures.
 export SDTUNE_NO_SKIP=${SDTUNE_NO_SKIP-1}

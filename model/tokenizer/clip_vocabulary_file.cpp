@@ -6,38 +6,15 @@
 #include <utility>
 
 #include "model/base/error.h"
+#include "model/tokenizer/token_ids.h"
 
 namespace sdtune {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20;
-
-// The vocabulary alone is parsed into nlohmann's sorted map: our insertion-ordered Json looks keys up one by one, which
-// takes quadratic time for 50 000 of them.
-using SortedJson = nlohmann::json;
-
-SortedJson read_sorted_json(const fs::path& path) {
-  const std::string text = read_file(path, kMaxFileBytes);
-  SortedJson json = SortedJson::parse(text, nullptr, false);
-  if (json.is_discarded()) throw WeightError(path.string(), "is not valid JSON", "download the tokenizer again");
-  return json;
-}
-
-void read_vocabulary(const SortedJson& json, const std::string& where, ClipVocabulary& out) {
-  if (!json.is_object() || json.empty()) throw WeightError(where, "has no object of tokens and ids");
-  std::vector<bool> used(json.size(), false);
-  for (const auto& [token, id] : json.items()) {
-    const bool fits = id.is_number_unsigned() && id.get<std::uint64_t>() < used.size() && !used[id.get<std::size_t>()];
-    if (!fits) {
-      throw WeightError(where, "token '" + token + "' has a wrong id (got " + id.dump() + "; allowed: 0.." +
-                                   std::to_string(used.size() - 1) + ", each once)");
-    }
-    used[id.get<std::size_t>()] = true;
-    out.ids.emplace(token, id.get<std::int64_t>());
-  }
-}
+// More than a tokenizer's files have.
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
 MergeRule split_merge(std::string_view line, const std::string& where, std::size_t number) {
   const std::size_t space = line.find(' ');
@@ -48,7 +25,7 @@ MergeRule split_merge(std::string_view line, const std::string& where, std::size
 }
 
 std::vector<MergeRule> read_merges_txt(const fs::path& path) {
-  const std::string text = read_file(path, kMaxFileBytes);
+  const std::string text = read_file(path, kMostBytes);
   std::vector<MergeRule> merges;
   std::size_t number = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -79,7 +56,10 @@ std::vector<MergeRule> read_merges_json(const SortedJson& json, const std::strin
   return merges;
 }
 
-void read_tokenizer_json(const SortedJson& json, const std::string& where, ClipVocabulary& out) {
+void read_single_file(const fs::path& path, ClipVocabulary& out) {
+  TokenizerJson parsed = read_tokenizer_json(path, {"model", "vocab"});
+  const SortedJson& json = parsed.json;
+  const std::string where = path.string();
   if (!json.is_object() || !json.contains("model") || !json["model"].is_object()) {
     throw WeightError(where, "has no object 'model'");
   }
@@ -89,7 +69,7 @@ void read_tokenizer_json(const SortedJson& json, const std::string& where, ClipV
     throw WeightError(where, "is not a CLIP tokenizer (allowed: model type BPE with the end-of-word suffix </w>)");
   }
   if (!model.contains("vocab") || !model.contains("merges")) throw WeightError(where, "model lacks vocab or merges");
-  read_vocabulary(model["vocab"], where, out);
+  out.ids = std::move(parsed.tokens).checked(where);
   out.merges = read_merges_json(model["merges"], where);
   if (json.contains("added_tokens")) out.tokenizer_json_tokens = parse_json(json["added_tokens"].dump(), where);
   out.merges_where = where;
@@ -101,7 +81,7 @@ ClipVocabulary read_clip_vocabulary(const fs::path& folder) {
   ClipVocabulary out;
   const fs::path single = folder / "tokenizer.json";
   if (fs::exists(single)) {
-    read_tokenizer_json(read_sorted_json(single), single.string(), out);
+    read_single_file(single, out);
     return out;
   }
   const fs::path vocabulary = folder / "vocab.json";
@@ -111,7 +91,7 @@ ClipVocabulary read_clip_vocabulary(const fs::path& folder) {
       throw WeightError(path.string(), "is missing: a tokenizer is vocab.json and merges.txt, or tokenizer.json");
     }
   }
-  read_vocabulary(read_sorted_json(vocabulary), vocabulary.string(), out);
+  out.ids = read_tokenizer_json(vocabulary, {}).tokens.checked(vocabulary.string());
   out.merges = read_merges_txt(merges);
   out.merges_where = merges.string();
   return out;

@@ -116,8 +116,9 @@ def page(figures: dict[str, Any], ranks: tuple[int, ...]) -> str:
         "![Efficiency over the number of ranks](scale.svg)", "",
         "Efficiency: samples a second of all ranks over those of as many GPUs that need not speak to each other. "
         f"{BATCH} photos a rank; full fine-tuning of the UNet;", f"the GPU is an {GPU} at {FLOPS / 1e12:.0f} TFLOP/s (`utilisation` of configs/gpus.yaml); "
-        "machines of 8 GPUs; gradients are summed in float32 (`comm_hook: bf16` halves", "their bytes); `shard: optimizer` sends weights in bfloat16 after the update. Operations are those of a float32",
-        "plan from before it counted each convolution once, up to 1.4 times too many: real steps are shorter, and efficiencies over a slow network lower.", "",
+        "machines of 8 GPUs; gradients are summed in float32 (`comm_hook: bf16` halves", "their bytes); `shard: optimizer` sends weights in bfloat16 after the update. Operations of a photo",
+        "are those that `sdtune plan` counts in float32. Where `shard: optimizer` is below `none` (512 ranks: a bucket goes to one rank alone, through",
+        "all the others), and its memory is not needed, choose `--shard none`.", "",
         *table(found, ranks), "", "## The networks", "",
         "| network | in a machine, a GPU | between machines, a machine |", "|---|---|---|", *rates, "",
         "An all-reduce takes the faster of a ring and of two trees, a sum for one rank and a broadcast a pipelined chain; one collective after the other, each",

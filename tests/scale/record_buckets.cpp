@@ -59,12 +59,7 @@ double seconds(Clock::duration time) {
 std::vector<std::int64_t> owners_of(const TrainConfig& config, const std::vector<ModuleParameter>& trained,
                                     std::int64_t ranks) {
   if (config.dist.shard == "none") return {};
-  std::vector<ShardCost> costs;
-  for (const ModuleParameter& parameter : trained) {
-    costs.push_back(
-        shard_cost(config.optim, parameter.name, parameter.weight.sizes(), config.precision.mixed_precision != "no"));
-  }
-  return assign_owners(costs, ranks);
+  return assign_owners(shard_costs(config.optim, trained, config.precision.mixed_precision != "no"), ranks);
 }
 
 Json record(ModelTrace& trace, const TrainConfig& config, const PassShape& shape, std::int64_t ranks) {

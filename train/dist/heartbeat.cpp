@@ -6,6 +6,8 @@
 #include <sstream>
 #include <utility>
 
+#include "train/dist/beat_reader.h"
+
 namespace sdtune::train {
 
 namespace {
@@ -29,10 +31,6 @@ std::string said_by_a_rank(c10d::Store& store, const char* key, const std::strin
   return store.check({key}) ? store.get_to_str(key) : "";
 }
 
-std::string key_of(std::int64_t rank) {
-  return "alive/" + std::to_string(rank);
-}
-
 }  // namespace
 
 // What a rank shows: "<beat or ended> <collectives begun> <calls of wait_for_all>".
@@ -43,9 +41,9 @@ struct Heartbeat::Seen {
   Clock::time_point since = Clock::now();  // of the last change of `alive`
 
   bool ended() const { return alive == kEnded; }
-  void read(const std::vector<std::uint8_t>& bytes, Clock::time_point now) {
+  void read(const std::string& text, Clock::time_point now) {
     const std::string before = alive;
-    std::istringstream(std::string(bytes.begin(), bytes.end())) >> alive >> progress >> waits;
+    std::istringstream(text) >> alive >> progress >> waits;
     if (alive != before) since = now;
   }
 };
@@ -105,9 +103,8 @@ Heartbeat::~Heartbeat() {
 
 void Heartbeat::beat(const std::shared_ptr<Board>& board, const c10::intrusive_ptr<c10d::Store>& store,
                      std::int64_t rank) {
-  std::vector<std::string> keys;
   std::unique_lock lock(board->mutex);
-  for (std::size_t i = 0; i < board->ranks.size(); ++i) keys.push_back(key_of(static_cast<std::int64_t>(i)));
+  BeatReader reader(rank, std::ssize(board->ranks));
   bool counted = false;
   for (std::int64_t beat = 1; !board->store_is_gone; ++beat) {
     const bool last = board->stop;
@@ -119,15 +116,15 @@ void Heartbeat::beat(const std::shared_ptr<Board>& board, const c10::intrusive_p
     std::string failure = board->failure;
     board->hurry = false;
     lock.unlock();
-    std::vector<std::vector<std::uint8_t>> texts;
+    std::vector<std::string> texts;
     std::int64_t informed = 0;
     bool is_gone = false;
     try {
-      store->set(key_of(rank), text);
+      store->set(beat_key(rank), text);
       failure = said_by_a_rank(*store, kFailedKey, failure, own_failure);
       lost = said_by_a_rank(*store, kLostKey, lost, found);
       if (!lost.empty()) informed = store->add("informed", std::exchange(counted, true) ? 0 : 1);
-      texts = store->multiGet(keys);
+      texts = reader.read(*store);
     } catch (const std::exception&) {
       is_gone = true;
     }

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "model/base/error.h"
+#include "train/dist/beat_reader.h"
 #include "train/dist/call_thread.h"
 #include "train/dist/host_name.h"
 #include "train/dist/rank_failure.h"
@@ -98,7 +99,7 @@ c10::intrusive_ptr<c10d::Store> open_store(RankEnv& env, bool server, millisecon
 
 // Says that this rank lives, in the form of a heartbeat, which has not begun.
 void beat(c10d::Store& store, const RankEnv& env, std::int64_t count) {
-  store.set(key("alive", env.rank), "m" + std::to_string(count) + " 0 0");
+  store.set(beat_key(env.rank), "m" + std::to_string(count) + " 0 0");
 }
 
 std::string read_or_nothing(c10d::Store& store, const std::string& name) {
@@ -111,7 +112,7 @@ void say_lost(c10d::Store& store, const std::string& who) {
 
 // One that stays away while a rank is claimed twice: the other process beats, or it has ended.
 [[noreturn]] void refuse_claim(c10d::Store& store, const RankEnv& env) {
-  const std::string name = key("alive", env.rank);
+  const std::string name = beat_key(env.rank);
   const std::string before = read_or_nothing(store, name);
   const auto deadline = std::chrono::steady_clock::now() + kClaimWatch;
   while (std::chrono::steady_clock::now() < deadline) {

@@ -56,11 +56,7 @@ std::int64_t state_bytes(const TrainConfig& config, const std::vector<ModulePara
 std::vector<ModuleParameter> own_parameters(const TrainConfig& config, const ModelTrace& trace, std::int64_t ranks) {
   const std::vector<ModuleParameter>& trained = trace.trained();
   if (ranks == 1 || config.dist.shard == "none") return trained;
-  const bool has_masters = config.precision.mixed_precision != "no";
-  std::vector<ShardCost> costs;
-  for (const ModuleParameter& parameter : trained) {
-    costs.push_back(shard_cost(config.optim, parameter.name, parameter.weight.sizes(), has_masters));
-  }
+  const std::vector<ShardCost> costs = shard_costs(config.optim, trained, config.precision.mixed_precision != "no");
   const std::vector<std::int64_t> owners = assign_owners(costs, ranks);
   std::vector<std::int64_t> bytes(static_cast<std::size_t>(ranks));
   for (std::size_t i = 0; i < costs.size(); ++i) bytes[static_cast<std::size_t>(owners[i])] += costs[i].states;

@@ -102,12 +102,7 @@ void rest_unused_parts(Run& run) {
 std::vector<std::int64_t> owners_of(const Run& run, const std::vector<ModuleParameter>& trained) {
   const std::int64_t ranks = run.group->world_size();
   if (ranks == 1 || run.config.dist.shard == "none") return {};
-  std::vector<ShardCost> costs;
-  for (const ModuleParameter& parameter : trained) {
-    costs.push_back(
-        shard_cost(run.config.optim, parameter.name, parameter.weight.sizes(), run.dtype != torch::kFloat32));
-  }
-  return assign_owners(costs, ranks);
+  return assign_owners(shard_costs(run.config.optim, trained, run.dtype != torch::kFloat32), ranks);
 }
 
 std::string mebibytes(std::int64_t bytes) {

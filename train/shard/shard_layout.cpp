@@ -46,8 +46,14 @@ std::int64_t kept_bytes(const OptimOptions& options, c10::IntArrayRef shape, boo
   return optimizer_state_bytes(options, shape) + copies * kFloat * count_of(shape);
 }
 
-ShardCost shard_cost(const OptimOptions& options, const std::string& name, c10::IntArrayRef shape, bool has_master) {
-  return {name, kFloat * count_of(shape), kept_bytes(options, shape, has_master)};
+std::vector<ShardCost> shard_costs(const OptimOptions& options, const std::vector<ModuleParameter>& trained,
+                                   bool have_masters) {
+  std::vector<ShardCost> costs;
+  for (const ModuleParameter& parameter : trained) {
+    const c10::IntArrayRef shape = parameter.weight.sizes();
+    costs.push_back({parameter.name, kFloat * count_of(shape), kept_bytes(options, shape, have_masters)});
+  }
+  return costs;
 }
 
 std::vector<std::int64_t> assign_owners(const std::vector<ShardCost>& costs, std::int64_t ranks) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "train/config/optim_options.h"
+#include "train/parameters/trainable_parameters.h"
 
 namespace sdtune::train {
 
@@ -21,7 +22,8 @@ struct ShardCost {
 // What the rank that updates a parameter of that shape keeps of it, in bytes: states, and float32 copies as master
 // (where the weight itself is not float32) and average.
 std::int64_t kept_bytes(const OptimOptions& options, c10::IntArrayRef shape, bool has_master);
-ShardCost shard_cost(const OptimOptions& options, const std::string& name, c10::IntArrayRef shape, bool has_master);
+std::vector<ShardCost> shard_costs(const OptimOptions& options, const std::vector<ModuleParameter>& trained,
+                                   bool have_masters);
 
 // The owner of each parameter, 0 to ranks - 1: whole parameters, the largest first, each to the rank whose gradients
 // and states are then the fewest (Graham, "Bounds on multiprocessing timing anomalies", 1969: longest processing time

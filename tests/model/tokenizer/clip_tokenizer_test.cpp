@@ -100,6 +100,19 @@ TEST_F(ClipTokenizerFiles, ReadsASingleFileFirst) {
   EXPECT_THAT(load().encode("abc bc"), ElementsAre(7, 1, 5));
 }
 
+TEST_F(ClipTokenizerFiles, NamesWhatIsWrongInASingleFile) {
+  const auto error_of = [&](const std::string& vocabulary, const std::string& rest) {
+    write("tokenizer.json", R"({"model": {"type": "BPE", "vocab": )" + vocabulary + rest + "}}");
+    return error();
+  };
+  EXPECT_EQ(error_of(kVocabulary, R"(, "merges": [])"), "");
+  EXPECT_THAT(error_of(R"({"a": 0, "b": {"c": 1}})", R"(, "merges": [])"),
+              HasSubstr("token 'b' has a wrong id (got {}"));
+  EXPECT_THAT(error_of("[0]", R"(, "merges": [])"), HasSubstr("has no object of tokens and ids"));
+  EXPECT_THAT(error_of(kVocabulary, ""), HasSubstr("model lacks vocab or merges"));
+  EXPECT_THAT(error_of(kVocabulary, R"(, "merges": [["a"]])"), HasSubstr("allowed: two tokens"));
+}
+
 TEST_F(ClipTokenizerFiles, NamesWhatIsWrong) {
   write("merges.txt", "#version: 0.2\na b\nb zz\n");
   EXPECT_THAT(error(), HasSubstr("merge 2"));
@@ -108,8 +121,18 @@ TEST_F(ClipTokenizerFiles, NamesWhatIsWrong) {
   write("merges.txt", kMerges);
   write("vocab.json", R"({"a": 0, "b": 0})");
   EXPECT_THAT(error(), HasSubstr("wrong id"));
-  write("vocab.json", R"({"a": 0, "b": 1.5})");
-  EXPECT_THAT(error(), HasSubstr("wrong id"));
+  for (const char* id : {"1.5", "-1", "2", "4294967297", "\"1\"", "null", "true", "[1]", R"({"c": 1})"}) {
+    write("vocab.json", std::string(R"({"a": 0, "b": )") + id + "}");
+    EXPECT_THAT(error(), HasSubstr("token 'b' has a wrong id")) << id;
+  }
+  for (const char* text : {"[]", "{}", "7", R"([{"a": 0}])"}) {
+    write("vocab.json", text);
+    EXPECT_THAT(error(), HasSubstr("has no object of tokens and ids")) << text;
+  }
+  for (const char* text : {"", R"({"a": 0)", R"({"a": 0} x)", "{\"\xff\": 0}"}) {
+    write("vocab.json", text);
+    EXPECT_THAT(error(), HasSubstr("is not valid JSON")) << text;
+  }
   fs::remove(folder_ / "vocab.json");
   EXPECT_THAT(error(), HasSubstr("is missing"));
 }

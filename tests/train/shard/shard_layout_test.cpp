@@ -61,6 +61,22 @@ TEST(ShardLayout, GivesEachRankItsShareOfGradientsAndOfStates) {
   EXPECT_GT(largest(costs, by_count, 4).gradient, 1.05);
 }
 
+TEST(ShardLayout, CountsWhatTheOwnerOfAParameterKeeps) {
+  const std::vector<ModuleParameter> trained = {{"unet.conv.weight", torch::zeros({8, 4, 3, 3}, torch::kBFloat16)}};
+  OptimOptions options;  // AdamW: two states
+  const auto floats = [&](bool have_masters) {
+    const std::vector<ShardCost> costs = shard_costs(options, trained, have_masters);
+    EXPECT_EQ(costs.size(), 1u);
+    EXPECT_EQ(costs[0].name, "unet.conv.weight");
+    EXPECT_EQ(costs[0].gradient, 4 * 8 * 4 * 9);  // summed in float32, whatever the weight's type
+    return static_cast<double>(costs[0].states) / (4 * 8 * 4 * 9);
+  };
+  EXPECT_NEAR(floats(false), 2, 0.02);
+  EXPECT_NEAR(floats(true), 3, 0.02);
+  options.use_ema = true;
+  EXPECT_NEAR(floats(true), 4, 0.02);
+}
+
 TEST(ShardLayout, DependsOnNamesAndSizesAlone) {
   std::vector<ShardCost> costs = costs_of_a_model();
   const std::vector<std::int64_t> owners = assign_owners(costs, 3);
