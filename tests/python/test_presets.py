@@ -101,7 +101,7 @@ def test_a_base_without_preset_says_nothing(base: Path, tmp_path: Path) -> None:
 
 def test_the_preset_of_stable_diffusion_is_named(tmp_path: Path) -> None:
     """`train --method lora --base SD15` generates 200 class images, which the plain defaults do not say."""
-    said = run(["plan", "--family=sd15", "--photos=10", "--method=lora", "--savings=false", "--resolution=64"]).stdout
+    said = run(["plan", "--family=sd15", "--photos=10", "--method=lora", "--savings=false", "--mixed-precision=no"]).stdout
     line = next(line for line in said.splitlines() if line.startswith("preset "))
     assert line.startswith("preset lora_sd15.yaml: ") and "with_prior_preservation true, num_class_images 200" in line
     assert "generate 200 class images of 50 steps, before training" in said
