@@ -14,9 +14,9 @@
 
 namespace {
 
-// Without the destructors of static objects: LibTorch's take as long as its start, to give back what the process's end
-// frees anyway, and a thread may be left that waits for a lost rank inside a library. A profiler that NVIDIA's driver
-// was told to load (CUDA_INJECTION64_PATH) writes its file from such a destructor.
+// Without the destructors of static objects: LibTorch's take half as long as its start, to give back what the process's
+// end frees anyway, and a thread may be left that waits for a lost rank inside a library. A profiler that NVIDIA's
+// driver was told to load (CUDA_INJECTION64_PATH) writes its file from such a destructor.
 [[noreturn]] void end_process(int code) {
   if (std::getenv("CUDA_INJECTION64_PATH") != nullptr && code != static_cast<int>(sdtune::ExitCode::kPeerLost)) {
     std::exit(code);

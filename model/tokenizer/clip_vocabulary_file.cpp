@@ -13,9 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// More than a tokenizer's files have.
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;
-
 MergeRule split_merge(std::string_view line, const std::string& where, std::size_t number) {
   const std::size_t space = line.find(' ');
   const bool two = space != std::string_view::npos && space > 0 && space + 1 < line.size() &&
@@ -25,7 +22,7 @@ MergeRule split_merge(std::string_view line, const std::string& where, std::size
 }
 
 std::vector<MergeRule> read_merges_txt(const fs::path& path) {
-  const std::string text = read_file(path, kMostBytes);
+  const std::string text = read_file(path, kMostTokenizerBytes);
   std::vector<MergeRule> merges;
   std::size_t number = 0;
   for (std::size_t at = 0; at < text.size();) {

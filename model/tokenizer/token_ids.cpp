@@ -70,11 +70,10 @@ std::unordered_map<std::string, std::int64_t> TokenIds::checked(const std::strin
 }
 
 TokenizerJson read_tokenizer_json(const std::filesystem::path& path, const std::vector<std::string>& place) {
-  constexpr std::size_t kMostBytes = std::size_t{64} << 20;
   TokenizerJson out;
   TokenCollector collector(out.tokens, place);
   out.json = SortedJson::parse(
-      read_file(path, kMostBytes),
+      read_file(path, kMostTokenizerBytes),
       [&](int depth, SortedJson::parse_event_t event, SortedJson& parsed) { return collector(depth, event, parsed); },
       false);
   if (out.json.is_discarded()) throw WeightError(path.string(), "is not valid JSON", "download the tokenizer again");

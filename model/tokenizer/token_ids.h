@@ -1,7 +1,8 @@
-// The JSON of a tokenizer, whose 50 000 tokens and ids are taken while it is parsed: a tree of them takes five times as
-// long, and each start of the program reads them.
+// The JSON of a tokenizer, whose 50 000 tokens and ids are taken while it is parsed and not made into a tree first:
+// each start of the program reads them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -11,6 +12,9 @@
 #include <vector>
 
 namespace sdtune {
+
+// No file of a tokenizer is larger.
+inline constexpr std::size_t kMostTokenizerBytes = std::size_t{64} << 20;
 
 // Not our insertion-ordered Json, which looks keys up one by one.
 using SortedJson = nlohmann::json;

@@ -1,4 +1,4 @@
-// How a rank reads what the ranks show of themselves (Heartbeat) from the store.
+// How a rank reads the heartbeats of all ranks (Heartbeat) from the store.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
@@ -10,7 +10,7 @@
 
 namespace sdtune::train {
 
-// The key under which a rank shows itself.
+// The store's key of a rank's heartbeat.
 std::string beat_key(std::int64_t rank);
 
 // Up to 16 ranks each read the keys of all. More would keep the store's one thread busy (512 ranks, two reads of 512
