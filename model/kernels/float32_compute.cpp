@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/kernels/matrix_product.h"
+#include "model/kernels/sizes_only.h"
 
 namespace sdtune::model {
 namespace {
@@ -75,7 +76,7 @@ struct Float32Convolution : torch::autograd::Function<Float32Convolution> {
 }  // namespace
 
 bool computes_in_float32(const torch::Tensor& x) {
-  return x.is_cpu() && x.scalar_type() == torch::kBFloat16 &&
+  return x.is_cpu() && x.scalar_type() == torch::kBFloat16 && !is_of_sizes_only() &&
          !(can_multiply_by_onednn() && at::globalContext().userEnabledMkldnn());
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "model/kernels/group_norm_tiles.h"
+#include "model/kernels/sizes_only.h"
 
 namespace sdtune::model {
 
@@ -71,6 +72,7 @@ struct PieceTiles {
 // depend on the number of threads.
 template <class Work>
 void for_each_piece(const MapLayout& layout, const Work& work) {
+  if (is_of_sizes_only()) return;
   at::parallel_for(0, layout.batch * layout.blocks(), 1, [&](int64_t first, int64_t last) {
     for (int64_t piece = first; piece < last; ++piece) work(PieceTiles(layout, piece));
   });

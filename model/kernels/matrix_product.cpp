@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/kernels/float32_compute.h"
+#include "model/kernels/sizes_only.h"
 
 // LibTorch exports it but ships no header for it: result = beta * result + alpha * a b, of matrices or batches of them.
 namespace at::native {
@@ -33,7 +34,7 @@ bool is_onednn_faster_here() {
 
 bool is_for_onednn(const torch::Tensor& x, int64_t out_features) {
   const int64_t products = x.numel() * out_features, rows = x.numel() / std::max<int64_t>(x.size(-1), 1);
-  return is_onednn_faster_here() && x.is_cpu() && x.scalar_type() == torch::kFloat32 &&
+  return is_onednn_faster_here() && x.is_cpu() && !is_of_sizes_only() && x.scalar_type() == torch::kFloat32 &&
          at::globalContext().userEnabledMkldnn() && products >= kFewMultiplications && rows >= kFewRows;
 }
 

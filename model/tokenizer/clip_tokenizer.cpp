@@ -8,6 +8,7 @@
 #include "model/tokenizer/clip_special_tokens.h"
 #include "model/tokenizer/clip_text_cleanup.h"
 #include "model/tokenizer/clip_vocabulary_file.h"
+#include "model/tokenizer/recent_folders.h"
 
 namespace sdtune {
 
@@ -24,9 +25,17 @@ struct ClipTokenizer::State {
 ClipTokenizer::ClipTokenizer(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
 ClipTokenizer ClipTokenizer::from_folder(const std::filesystem::path& folder) {
+  static const std::vector<std::string> kFiles = {
+      "vocab.json",           "merges.txt", "tokenizer.json", "added_tokens.json", "special_tokens_map.json",
+      "tokenizer_config.json"};
+  static RecentFolders<State> recent(2);  // as many as SDXL has
+  FolderStamp stamp = stamp_of_files(folder, kFiles);
+  if (const auto found = recent.find(folder, stamp)) return ClipTokenizer(found);
   ClipVocabulary vocabulary = read_clip_vocabulary(folder);
   ClipSpecialTokens special = read_clip_special_tokens(folder, vocabulary.ids, vocabulary.tokenizer_json_tokens);
-  return from_vocabulary(std::move(vocabulary), std::move(special));
+  ClipTokenizer read = from_vocabulary(std::move(vocabulary), std::move(special));
+  recent.keep(folder, std::move(stamp), read.state_);
+  return read;
 }
 
 ClipTokenizer ClipTokenizer::from_vocabulary(ClipVocabulary vocabulary, ClipSpecialTokens special) {

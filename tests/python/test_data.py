@@ -13,7 +13,7 @@ from diffusers import AutoencoderKL
 from PIL import Image
 from program import ROOT, run
 from safetensors.torch import load_file
-from test_ranks import torchrun, train_command
+from test_ranks import launched, train_command
 from tiny_models import make_pipeline
 from training_reference import Reference, Settings, write_base, write_photos
 
@@ -191,7 +191,7 @@ def test_buckets_do_not_depend_on_ranks(base: Path, tmp_path: Path) -> None:
     photos = write_shapes(tmp_path / "me", (96, 48), (48, 96), (64, 64), (90, 50), (50, 90))
     words = ("--enable-bucket", "--max-train-steps=6", "--report-to=none", "--train-batch-size")
     train(base, tmp_path / "one", "--images", photos, "--with-prior-preservation=false", *words, 2)
-    ended = torchrun(2, train_command(base, photos, tmp_path / "two", *words, "1"))
+    ended = launched(2, train_command(base, photos, tmp_path / "two", *words, "1"))
     assert ended.returncode == 0, ended.stderr
     np.testing.assert_allclose(losses(tmp_path / "two"), losses(tmp_path / "one"), rtol=1e-5)
 

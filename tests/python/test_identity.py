@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from program import SDTUNE, run
-from test_ranks import torchrun
+from test_ranks import launched
 from tiny_models import make_pipeline
 from training_reference import write_base, write_photos
 
@@ -163,7 +163,7 @@ def test_lost_best_weights_are_named_and_the_last_ones_taken(base: Path, watched
 def test_two_ranks_see_the_same_curve(base: Path, watched: Path, tmp_path: Path) -> None:
     output = tmp_path / "ranks"
     options = words(base, output, "--gradient-accumulation-steps", "1")
-    ended = torchrun(2, [str(SDTUNE), *options, "--train-batch-size", "1"])
+    ended = launched(2, [str(SDTUNE), *options, "--train-batch-size", "1"])
     one = tmp_path / "one"
     assert ended.returncode == 0, ended.stderr
     assert run(words(base, one, "--train-batch-size", "2")).returncode == 0

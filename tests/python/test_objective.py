@@ -15,7 +15,7 @@ import sdtune
 import torch
 from program import SDTUNE, run
 from safetensors.torch import load_file
-from test_ranks import torchrun
+from test_ranks import launched
 from training_reference import Reference, Result, Settings, base_maker, update_error, write_photos
 
 LOSS_TOLERANCE = 1e-5
@@ -100,7 +100,7 @@ def test_two_ranks_stop_it_together(base_of: Callable[[str], Path], photos: Path
     """Also their sums: from then on no gradient of the text encoder comes on either rank."""
     settings = STOPPING["SD 1 averaged"][1]
     of_a_rank = words(base_of("sd1"), photos, tmp_path / "run", replace(settings, train_batch_size=1))
-    ended = torchrun(2, [str(SDTUNE), *of_a_rank])
+    ended = launched(2, [str(SDTUNE), *of_a_rank])
     assert ended.returncode == 0, ended.stderr
     loss_error, weight_error = compare(tmp_path / "run", Reference(base_of("sd1"), photos, None, settings).run())
     print(f"loss {loss_error:.1e}, update {weight_error:.1e}")

@@ -166,7 +166,7 @@ def test_pretrain_classifier_and_evaluations(tmp_path: Path) -> None:
     classifiers = []
     for rate in ("1e-3", "5e-4"):
         ended = run(["pretrain", "--output", str(tmp_path / rate), *NANO[:-1], "classifier", "--classifier-steps", "2",
-                     "--classifier-learning-rate", rate])
+                     "--classifier-learning-rate", rate, "--figure-images", "16"])
         assert ended.returncode == 0, ended.stderr
         lines = (tmp_path / rate / "judge" / "metrics.jsonl").read_text().splitlines()
         assert json.loads(lines[-1])["step"] == 2

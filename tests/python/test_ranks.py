@@ -54,6 +54,12 @@ def torchrun(ranks: int, command: list[str], timeout: float = 120) -> subprocess
     return subprocess.run([*launcher, *command], env=environment(), capture_output=True, text=True, timeout=timeout)
 
 
+def launched(ranks: int, command: list[str], timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    """The same under `sdtune launch`, whose runs are torchrun's bit for bit (test_launch.py) and start without Python."""
+    launcher = [command[0], "launch", "--nproc", str(ranks), "--", *command[1:]]
+    return subprocess.run(launcher, env=environment(), capture_output=True, text=True, timeout=timeout)
+
+
 def free_port() -> int:
     """A port without a listener."""
     with socket.socket() as probe:
@@ -268,9 +274,13 @@ def test_torchrun_ends_and_the_lost_rank_is_on_record(tiny_sd1: Path, photos: Pa
 SLOW_DISK = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 int fsync(int file) {
-  sleep(2);
+  char link[64], path[4096] = "";
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  if (readlink(link, path, sizeof path - 1) > 0 && strstr(path, "/checkpoints/")) sleep(2);
   return ((int (*)(int))dlsym(RTLD_NEXT, "fsync"))(file);
 }
 """
@@ -278,7 +288,7 @@ int fsync(int file) {
 
 @pytest.fixture(scope="module")
 def slow_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Environment under which each fsync takes 2 s longer, as on a network disk under load."""
+    """Environment under which each fsync of a checkpoint takes 2 s longer, as on a network disk under load."""
     folder = tmp_path_factory.mktemp("slow")
     (folder / "slow.c").write_text(SLOW_DISK)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(folder / "slow.so"), str(folder / "slow.c")], check=True)

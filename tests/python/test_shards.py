@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from test_ranks import environment, relative, start_ranks, torchrun, train_command, weights_of
+from test_ranks import environment, launched, relative, start_ranks, train_command, weights_of
 from tiny_models import make_pipeline
 from training_reference import write_base, write_photos
 
@@ -33,7 +33,7 @@ def train(material: tuple[Path, Path], output: Path, ranks: int, *options: str) 
     """The UNet of `ranks` ranks; the last of two equal options counts."""
     command = train_command(*material, output, "--seed", "3", *options)
     if ranks > 1:
-        return torchrun(ranks, command)
+        return launched(ranks, command)
     return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120)
 
 

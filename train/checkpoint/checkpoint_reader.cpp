@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kFiles[] = {kWeightsFile, kOptimizerFile, kStateFile};
 
-void copy_stored(const model::SafetensorsFile& file, const std::string& name, torch::Tensor target) {
+void copy_stored(const model::SafetensorsFile& file, const std::string& name, const torch::Tensor& target) {
   if (!file.has(name)) throw CheckpointError(file.path().string(), "lacks the tensor " + name);
   const torch::Tensor stored = file.tensor(name);
   if (stored.sizes() != target.sizes()) {

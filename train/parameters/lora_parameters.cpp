@@ -23,14 +23,14 @@ std::uint64_t seed_of_layer(std::uint64_t seed, std::size_t layer) {
 // The share of a standard normal number below it is that of a uniform one.
 torch::Tensor uniform_matrix(std::uint64_t seed, const std::vector<std::int64_t>& shape) {
   const torch::Tensor normal = model::draw_normal({seed, model::Draw::kWeights, 0, 0, false}, shape);
-  const double inputs = static_cast<double>(normal.numel() / shape.front());
-  return (at::special_ndtr(normal) * 2 - 1) / std::sqrt(inputs);
+  const std::int64_t inputs = normal.numel() / shape.front();
+  return (at::special_ndtr(normal) * 2 - 1) / std::sqrt(static_cast<double>(inputs));
 }
 
 // Drops by the samples' keys, so that ranks and micro-batches change nothing; a number is kept when a normal draw lies
 // above the quantile of `share`.
 std::function<torch::Tensor(const torch::Tensor&)> make_dropout(double share, std::size_t layer,
-                                                                std::shared_ptr<const DropoutSamples> samples) {
+                                                                const std::shared_ptr<const DropoutSamples>& samples) {
   if (share <= 0) return {};
   const double quantile = at::special_ndtri(torch::scalar_tensor(share, torch::kFloat64)).item<double>();
   return [=](const torch::Tensor& x) {
@@ -72,7 +72,7 @@ std::vector<LoraLayer> selected_lora_layers(const model::ModelBundle& bundle, co
 
 std::vector<ModuleParameter> add_lora(const model::ModelBundle& bundle, const LoraOptions& options,
                                       bool train_text_encoder, std::uint64_t seed,
-                                      std::shared_ptr<const DropoutSamples> samples) {
+                                      const std::shared_ptr<const DropoutSamples>& samples) {
   std::vector<ModuleParameter> parameters;
   const std::vector<LoraLayer> layers = selected_lora_layers(bundle, options, train_text_encoder);
   for (std::size_t i = 0; i < layers.size(); ++i) {

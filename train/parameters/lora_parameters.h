@@ -32,6 +32,6 @@ std::vector<model::LoraLayer> selected_lora_layers(const model::ModelBundle& bun
 // throws.
 std::vector<ModuleParameter> add_lora(const model::ModelBundle& bundle, const LoraOptions& options,
                                       bool train_text_encoder, std::uint64_t seed,
-                                      std::shared_ptr<const DropoutSamples> samples);
+                                      const std::shared_ptr<const DropoutSamples>& samples);
 
 }  // namespace sdtune::train

@@ -69,15 +69,15 @@ std::int64_t side_step(const model::ModelBundle& bundle) {
 
 }  // namespace
 
-ModelTrace::ModelTrace(const TrainConfig& config, model::ModelBundle bundle)
+ModelTrace::ModelTrace(const TrainConfig& config, model::ModelBundle bundle, bool of_this_cpu)
     : config_(config),
       bundle_(std::move(bundle)),
       dtype_(model::parse_dtype(config.precision.mixed_precision, "mixed_precision")),
-      training_(side_step(bundle_), [this](const PassShape& s) { return trace_training(s, false); }),
-      recomputed_(side_step(bundle_), [this](const PassShape& s) { return trace_training(s, true); }),
-      denoising_(side_step(bundle_), [this](const PassShape& s) { return trace_denoising(s); }),
-      encoding_(side_step(bundle_), [this](const PassShape& s) { return trace_encoding(s); }),
-      decoding_(side_step(bundle_), [this](const PassShape& s) { return trace_decoding(s); }) {
+      training_(side_step(bundle_), of_this_cpu, [this](const PassShape& s) { return trace_training(s, false); }),
+      recomputed_(side_step(bundle_), of_this_cpu, [this](const PassShape& s) { return trace_training(s, true); }),
+      denoising_(side_step(bundle_), of_this_cpu, [this](const PassShape& s) { return trace_denoising(s); }),
+      encoding_(side_step(bundle_), of_this_cpu, [this](const PassShape& s) { return trace_encoding(s); }),
+      decoding_(side_step(bundle_), of_this_cpu, [this](const PassShape& s) { return trace_decoding(s); }) {
   // A CPU computes no float16: bfloat16 is as large.
   const torch::Dtype traced = dtype_ == torch::kFloat16 ? torch::kBFloat16 : dtype_;
   retype(*bundle_.unet, traced);

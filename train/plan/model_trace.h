@@ -17,8 +17,9 @@ namespace sdtune::train {
 class ModelTrace {
  public:
   // `bundle` from model::empty_bundle. Makes it ready to be trained as `config` says: the compute dtype, LoRA's
-  // branches, what requires gradients.
-  ModelTrace(const TrainConfig& config, model::ModelBundle bundle);
+  // branches, what requires gradients. `of_this_cpu`: also what this machine's CPU takes for itself, where that is
+  // quickly computed.
+  ModelTrace(const TrainConfig& config, model::ModelBundle bundle, bool of_this_cpu = true);
 
   ModelTrace(const ModelTrace&) = delete;
   ModelTrace& operator=(const ModelTrace&) = delete;

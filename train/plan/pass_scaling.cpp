@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "train/plan/sizes_only.h"
 #include "train/run/memory_use.h"
 
 namespace sdtune::train {
@@ -50,7 +51,8 @@ bool is_quick(const PassCost& small, const PassShape& trial, const PassShape& sh
 
 }  // namespace
 
-ScaledPass::ScaledPass(std::int64_t step, TracePass trace) : trace_(std::move(trace)) {
+ScaledPass::ScaledPass(std::int64_t step, bool of_this_cpu, TracePass trace)
+    : of_this_cpu_(of_this_cpu), trace_(std::move(trace)) {
   const std::int64_t side = (kSmallSide + step - 1) / step * step;
   trials_ = {{{1, side, side}, {1, 2 * side, 2 * side}, {2, side, side}}};
 }
@@ -66,10 +68,19 @@ PassCost ScaledPass::run_at(const PassShape& shape) const {
   return cost;
 }
 
+PassCost ScaledPass::sizes_at(const PassShape& shape) const {
+  const SizesOnlyScope sizes_only;
+  return trace_(shape);
+}
+
+void ScaledPass::trace_trials(std::size_t count) {
+  while (costs_.size() < count) costs_.push_back(sizes_at(trials_[costs_.size()]));
+}
+
 PassCost ScaledPass::at(const PassShape& shape) {
-  if (costs_.empty()) costs_.push_back(trace_(trials_[0]));
-  if (is_quick(costs_[0], trials_[0], shape)) return run_at(shape);
-  while (costs_.size() < trials_.size()) costs_.push_back(trace_(trials_[costs_.size()]));
+  trace_trials(1);
+  if (is_quick(costs_[0], trials_[0], shape)) return of_this_cpu_ ? run_at(shape) : sizes_at(shape);
+  trace_trials(trials_.size());
   const PassCost &small = costs_[0], &large = costs_[1], &two = costs_[2];
   PassCost cost;
   for (std::size_t i = 0; i < small.pieces.size(); ++i) {

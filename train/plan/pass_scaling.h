@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -22,10 +23,12 @@ using TracePass = std::function<PassCost(const PassShape&)>;
 
 class ScaledPass {
  public:
-  // Sides are multiples of `step` (latent cells). Traces nothing yet.
-  ScaledPass(std::int64_t step, TracePass trace);
+  // Sides are multiples of `step` (latent cells). `of_this_cpu`: what is quick is computed, and the process watched
+  // meanwhile; else nothing is. Traces nothing yet.
+  ScaledPass(std::int64_t step, bool of_this_cpu, TracePass trace);
 
-  // Runs the pass at `shape` itself where that is quick, else at three small sizes, once for all shapes: of each piece,
+  // Runs the pass at `shape` itself where that is quick, else its sizes alone (sizes_only.h) at three small ones, once
+  // for all shapes: of each piece,
   // a part that is always there, one that grows with the samples and one that grows with samples x cells are
   // separated. Operations of attention between pixels go by the square of their number; our attention keeps no scores,
   // so its memory does not.
@@ -33,7 +36,10 @@ class ScaledPass {
 
  private:
   PassCost run_at(const PassShape& shape) const;
+  PassCost sizes_at(const PassShape& shape) const;
+  void trace_trials(std::size_t count);  // the first ones
 
+  bool of_this_cpu_;
   std::array<PassShape, 3> trials_;  // one sample small and large, two samples small
   TracePass trace_;
   std::vector<PassCost> costs_;  // of the trials made so far

@@ -144,12 +144,12 @@ std::vector<Saving> find_savings(TrainConfig config, ModelTrace& trace, TrainedB
 }
 
 // All but the program's own memory.
-RunPlan traced_plan(const PlanRequest& request) {
+RunPlan traced_plan(const PlanRequest& request, bool of_this_cpu) {
   model::ModelBundle bundle = model::empty_bundle(configs_of(request), {});
   RunPlan plan;
   plan.run = planned_run(request, bundle);
   const TrainedBatch batch = trained_batch(plan.run, bundle);
-  ModelTrace trace(plan.run.config, std::move(bundle));
+  ModelTrace trace(plan.run.config, std::move(bundle), of_this_cpu);
   for (const ModuleParameter& parameter : trace.trained()) plan.run.trainable_parameters += parameter.weight.numel();
   const RunPasses passes = trace_passes(plan.run.config, trace, batch);
   plan.work = planned_work(plan.run, batch, passes);
@@ -161,9 +161,9 @@ RunPlan traced_plan(const PlanRequest& request) {
 }
 
 // With the program's own memory, measured before another trace leaves more of it.
-RunPlan traced_plan(PlanRequest request, const std::string& precision) {
+RunPlan traced_plan(PlanRequest request, const std::string& precision, bool of_this_cpu) {
   request.config.precision.mixed_precision = precision;
-  RunPlan plan = traced_plan(request);
+  RunPlan plan = traced_plan(request, of_this_cpu);
   const MemoryPart cpu = program_on_cpu(), gpu = program_on_gpu();
   plan.on_cpu.add_program(cpu);
   plan.on_gpu.add_program(gpu);
@@ -174,16 +174,16 @@ RunPlan traced_plan(PlanRequest request, const std::string& precision) {
   return plan;
 }
 
-// mixed_precision: auto is bf16 on the GPUs of the price table and float32 on this machine's CPU, where the run could
-// go; each has a trace of its own.
+// The part of a GPU, which is the same on every machine, and that of this machine's CPU where the run could go there,
+// each with a trace of its own. mixed_precision: auto is bf16 on the GPUs of the price table and float32 on a CPU.
 RunPlan plan_of_devices(const PlanRequest& request) {
   const std::string& asked = request.config.precision.mixed_precision;
-  if (asked != "auto") return traced_plan(request, asked);
-  if (request.config.run.device == "cpu") return traced_plan(request, "no");
-  if (!request.family.empty() || model::has_usable_gpu()) return traced_plan(request, "bf16");
-  const RunPlan here = traced_plan(request, "no");
-  RunPlan plan = traced_plan(request, "bf16");
-  plan.run.cpu_precision = "no";
+  const bool is_for_cpu = request.config.run.device == "cpu";
+  const std::string of_cpu = asked == "auto" ? "no" : asked;
+  RunPlan plan = traced_plan(request, asked == "auto" && !is_for_cpu ? "bf16" : of_cpu, false);
+  if (!request.family.empty() || (!is_for_cpu && model::has_usable_gpu())) return plan;
+  const RunPlan here = traced_plan(request, of_cpu, true);
+  if (asked == "auto" && !is_for_cpu) plan.run.cpu_precision = of_cpu;
   plan.on_cpu = here.on_cpu;
   plan.activations = here.activations;
   for (std::size_t i = 0; i < plan.savings.size(); ++i) plan.savings[i].cpu_bytes = here.savings.at(i).cpu_bytes;

@@ -37,7 +37,8 @@ double convolution(Arguments arguments) {
   for (std::size_t i = 0; i < 2; ++i) {
     const auto dim = static_cast<std::int64_t>(i) + 2;
     const std::int64_t by = stride[std::min(i, stride.size() - 1)], around = padding[std::min(i, padding.size() - 1)];
-    pixels *= static_cast<double>((input.size(dim) + 2 * around - weight.size(dim)) / by + 1);
+    const std::int64_t steps = (input.size(dim) + 2 * around - weight.size(dim)) / by;
+    pixels *= static_cast<double>(steps + 1);
   }
   return 2.0 * pixels * static_cast<double>(weight.numel());
 }

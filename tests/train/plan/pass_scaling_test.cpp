@@ -29,7 +29,7 @@ void expect_equal(const PassCost& found, const PassCost& expected) {
 
 TEST(ScaledPass, FindsLargeSizesFromSmallOnes) {
   std::vector<PassShape> traced;
-  ScaledPass pass(8, [&](const PassShape& shape) {
+  ScaledPass pass(8, true, [&](const PassShape& shape) {
     traced.push_back(shape);
     return known_cost(shape, 1e9);
   });
@@ -45,7 +45,7 @@ TEST(ScaledPass, FindsLargeSizesFromSmallOnes) {
 
 TEST(ScaledPass, RunsWhatIsQuickAsItIs) {
   PassShape last;
-  ScaledPass pass(4, [&](const PassShape& shape) {
+  ScaledPass pass(4, true, [&](const PassShape& shape) {
     last = shape;
     return known_cost(shape, 1e4);
   });
@@ -54,6 +54,18 @@ TEST(ScaledPass, RunsWhatIsQuickAsItIs) {
   EXPECT_EQ(last.batch, 8);
   EXPECT_GE(pass.at(asked).resident_bytes, 0);
   EXPECT_EQ(last.width, 24);
+}
+
+TEST(ScaledPass, ComputesNothingForAnotherDevice) {
+  int passes = 0;
+  ScaledPass pass(4, false, [&](const PassShape& shape) {
+    ++passes;
+    return known_cost(shape, 1e4);
+  });
+  const PassShape asked{8, 16, 24};
+  expect_equal(pass.at(asked), known_cost(asked, 1e4));
+  EXPECT_EQ(pass.at(asked).resident_bytes, 0);
+  EXPECT_EQ(passes, 3);  // a trial, and one for each question: the process is not watched
 }
 
 }  // namespace

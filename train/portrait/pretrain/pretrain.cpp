@@ -183,6 +183,7 @@ class Pretraining {
   void measure_classifier(classifier::ClassifierNetwork& network, const fs::path& folder) {
     classifier::PortraitClassifier unmeasured(network, {});
     classifier::MeasurementOptions measurement;
+    measurement.people = options_.figure_images / 2;
     measurement.threads = pool_options(options_, design_).threads;
     classifier::save_classifier(real_file_system(), folder, network,
                                 classifier::measure_classifier(unmeasured, measurement));
