@@ -26,7 +26,7 @@ run_tests() {
 }
 # Without optimization g++ compiles these checks in half the time.
 memory() { run_tests build-sanitize-memory address,undefined "-O0 -g1" torch_free torch_free_tests; }
-threads() { run_tests build-sanitize-threads thread "-O1 -g1" threads test_torch_free test_renderer test_rental; }
+threads() { run_tests build-sanitize-threads thread "-O0 -g1" threads test_torch_free test_renderer test_rental; }
 
 # Undefined behaviour ends the program too: without halt_on_error it is only printed. A stack for signal handlers is what one of the
 # tests sets up itself (model/base/signal_stack.h), so the address sanitizer leaves it alone.

@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # Sets up, builds and runs every test but the container's and the release files' (test_container.py, test_release.py): the C++ ones under ctest,
 # the oracle's under pytest. Arguments go to pytest. Prints each stage's time.
+#
+# Environment: SDTUNE_SHORT_TESTS=1    leaves out tests marked as long, which repeat others on further layouts
+#              SDTUNE_TEST_JOBS=N      workers of pytest (default: the number of cores)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh --tests
@@ -16,7 +19,9 @@ unset PYTHONDONTWRITEBYTECODE
 # A worker a core, each with files of its own and one thread, which is faster than one worker with all threads.
 # An oracle test that is skipped fails here: SDTUNE_NO_SKIP makes conftest.py turn skips into failures.
 export SDTUNE_NO_SKIP=${SDTUNE_NO_SKIP-1}
-OMP_NUM_THREADS=${OMP_NUM_THREADS-1} .venv/bin/python -m pytest tests/python --ignore tests/python/test_demo.py \
+selected=()
+[ -z "${SDTUNE_SHORT_TESTS:-}" ] || selected=(-m "not long")
+OMP_NUM_THREADS=${OMP_NUM_THREADS-1} .venv/bin/python -m pytest tests/python "${selected[@]}" --ignore tests/python/test_demo.py \
   --ignore tests/python/test_container.py --ignore tests/python/test_release.py -n "${SDTUNE_TEST_JOBS:-$(nproc)}" --dist loadfile "$@"
 # The demo has the machine to itself, as its users do.
 [ $# -gt 0 ] || .venv/bin/python -m pytest tests/python/test_demo.py

@@ -109,6 +109,7 @@ def test_sample_equals_diffusers(tiny_sd1: Path, tmp_path: Path) -> None:
     assert np.abs(other - theirs).max() > 10
 
 
+@pytest.mark.long
 def test_a_second_demo_names_its_own_sheet(tmp_path: Path) -> None:
     """The run is written anew, and what the first demo showed stays beside it."""
     short = ["--max-train-steps", "1", "--num-class-images", "1", "--class-num-inference-steps", "2"]

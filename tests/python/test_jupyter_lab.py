@@ -139,6 +139,7 @@ def test_a_run_is_watched_stopped_from_another_cell_and_resumed(notebook: Notebo
     notebook.until(lambda: f"done after step {STEPS}" in notebook.text(AGAIN) and bar(notebook, AGAIN) == 1, "the last run's end")
 
 
+@pytest.mark.long
 def test_results_are_compared(notebook: Notebook) -> None:
     for index in (PLAN, METRICS, TUNED, BASE):
         notebook.finish(index)

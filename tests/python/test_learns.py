@@ -54,6 +54,7 @@ def learned(fall_subject: float, fall_other: float) -> bool:
     return fall_subject >= NEEDED_FALL and fall_subject > fall_other
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not OTHER_SUBJECT.is_dir(), reason="photos of another subject are not beside this checkout")
 def test_training_teaches_the_subject_and_a_frozen_model_does_not_pass(tiny_base: Path, tmp_path: Path) -> None:
     photos = sorted((ROOT / "examples/backpack_dog").glob("*.jpg"))

@@ -94,6 +94,7 @@ def test_a_gpu_that_cannot_be_used_is_refused_in_one_line_everywhere(machine: St
     assert run(["check", *train, "--device", "cpu"], **environment).returncode == 0
 
 
+@pytest.mark.long
 def test_the_demo_goes_on_with_the_cpu(machine: StubbedMachine, tmp_path: Path) -> None:
     """`train` and `sample` would stop at this GPU; the demo warns once and shows what it has come to show."""
     needs_kernels()

@@ -135,6 +135,7 @@ def test_nobody_there(material: tuple[Path, Path], tmp_path: Path) -> None:
     assert_no_secret(tmp_path, ended.stderr)
 
 
+@pytest.mark.long
 def test_a_silent_server_is_given_up(material: tuple[Path, Path], server: ThreadingHTTPServer, tmp_path: Path) -> None:
     """The server answers after 25 s; the run does not wait for that."""
     server.status = 0

@@ -264,6 +264,7 @@ def probe_loss(reference: Reference, model: Path) -> float:
     return reference.sample_losses(1_000_000, list(range(40)), False).mean().item()
 
 
+@pytest.mark.long
 def test_8_bits_learn_like_32_and_a_frozen_model_does_not(material: tuple[Path, Path], tmp_path: Path) -> None:
     reference = Reference(*material, None, LEARNING)
     before, falls = probe_loss(reference, material[0]), {}

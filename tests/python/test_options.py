@@ -16,7 +16,7 @@ from training_reference import write_base
 PLAIN = ("--with-prior-preservation=false", "--train-text-encoder=false", "--train-batch-size=2", "--max-train-steps=3",
          "--learning-rate=1e-3", "--report-to=none", "--device=cpu", "--seed=4")
 NANO = ("--design", "nano", "--num-images", "128", "--vae-steps", "4", "--vae-batch-size", "8", "--text-steps", "4",
-        "--text-batch-size", "8", "--base-steps", "8", "--base-batch-size", "8", "--device", "cpu", "--stage", "base")
+        "--text-batch-size", "8", "--base-steps", "8", "--base-batch-size", "8", "--figure-images", "16", "--device", "cpu", "--stage", "base")
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +166,7 @@ def test_pretrain_classifier_and_evaluations(tmp_path: Path) -> None:
     classifiers = []
     for rate in ("1e-3", "5e-4"):
         ended = run(["pretrain", "--output", str(tmp_path / rate), *NANO[:-1], "classifier", "--classifier-steps", "2",
-                     "--classifier-learning-rate", rate, "--figure-images", "16"])
+                     "--classifier-learning-rate", rate])
         assert ended.returncode == 0, ended.stderr
         lines = (tmp_path / rate / "judge" / "metrics.jsonl").read_text().splitlines()
         assert json.loads(lines[-1])["step"] == 2

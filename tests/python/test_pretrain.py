@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 NANO = ["--design", "nano", "--num-pictures", "128", "--vae-steps", "40", "--vae-batch-size", "8", "--text-steps", "20", "--text-batch-size", "8", "--base-steps", "40",
-        "--base-batch-size", "8", "--checkpointing-steps", "30", "--device", "cpu", "--stage", "base"]
+        "--base-batch-size", "8", "--checkpointing-steps", "30", "--figure-images", "16", "--device", "cpu", "--stage", "base"]
 
 
 def pretrain(folder: Path, *more: str) -> None:
@@ -80,6 +80,7 @@ def test_checkpoints_tell_the_words_and_the_noise_they_were_trained_on(trained: 
     assert settings["text"]["captions"] == settings["base"]["captions"] and "noise" in settings["base"]
 
 
+@pytest.mark.long
 def test_training_goes_on_from_a_model_that_is_there(trained: Path, tmp_path: Path) -> None:
     """Its autoencoder is taken over, its words and weights begun with, on people that it did not see, watched by a classifier that is there,
     and on the recipe's schedule, whatever its own was."""

@@ -174,7 +174,7 @@ def one_process_bf16(base: Path, photos: Path, tmp_path_factory: pytest.TempPath
     return weights_of(output) - start_of(base)
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", [name if name == "2 x 2, accumulated" else pytest.param(name, marks=pytest.mark.long) for name in LAYOUTS])
 def test_ranks_equal_one_process_in_bfloat16_too(name: str, base: Path, photos: Path, one_process_bf16: np.ndarray,
                                                  tmp_path: Path) -> None:
     """Gradients of micro-batches and ranks are summed in float32, so only the order of that sum is left. The mutant sums
@@ -255,6 +255,7 @@ def rank_pids(launcher: int) -> list[int]:
     return [by_rank[rank] for rank in sorted(by_rank)]
 
 
+@pytest.mark.long
 def test_torchrun_ends_and_the_lost_rank_is_on_record(tiny_sd1: Path, photos: Path, tmp_path: Path) -> None:
     """torchrun reports its own code; every rank ends, and last_error.json names the rank."""
     output = tmp_path / "run"

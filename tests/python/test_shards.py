@@ -60,9 +60,10 @@ VARIANTS = {
     "lion lora": ["--optimizer", "lion", "--method", "lora", "--use-ema"],
     "prodigy": ["--optimizer", "prodigy", "--learning-rate", "1"],
 }
+LONG = ("lion lora", "prodigy")  # every optimizer is in tests/train/shard
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in VARIANTS])
 def test_two_ranks_that_share_have_the_bits_of_two_that_do_not(name: str, material: tuple[Path, Path],
                                                                tmp_path: Path) -> None:
     """Model, averages, masters and states in the checkpoint, byte by byte; checkpoints name no rank."""
@@ -116,7 +117,7 @@ def resumed(material: tuple[Path, Path], output: Path, ranks: int, steps: int, *
                    "--resume-from-checkpoint", "latest", *options)
 
 
-@pytest.mark.parametrize("shard", ["optimizer", "gradients"])
+@pytest.mark.parametrize("shard", [pytest.param("optimizer", marks=pytest.mark.long), "gradients"])
 def test_a_run_goes_on_with_other_ranks(shard: str, material: tuple[Path, Path], tmp_path: Path) -> None:
     """1 -> 2 -> 4 -> 1 ranks, 2 steps each, starting with 4 micro-batches a step: the accumulation shrinks and grows."""
     common = ["--use-ema", "--ema-decay", "0.9", "--gradient-accumulation-steps", "4", "--checkpointing-steps", "2"]

@@ -133,7 +133,8 @@ def wrong_bias_correction(reference: Reference) -> torch.optim.Optimizer:
                             weight_decay=settings.adam_weight_decay)
 
 
-@pytest.mark.parametrize("settings", [Settings(adam_weight_decay=0.1, max_grad_norm=0.1), DECAYING], ids=["5e-6", "1e-4"])
+@pytest.mark.parametrize("settings", [pytest.param(Settings(adam_weight_decay=0.1, max_grad_norm=0.1), marks=pytest.mark.long, id="5e-6"),
+                                      pytest.param(DECAYING, id="1e-4")])
 def test_mutants_of_the_loop_fail(settings: Settings, base_of: Callable[[str], Path], photos: Path, class_photos: Path,
                                   tmp_path: Path) -> None:
     base = base_of("sd1")

@@ -174,6 +174,7 @@ def test_merge(tiny_sd1: Path, lora: Path, tmp_path: Path) -> None:
     assert [one.weight for one in report.loras] == [0.5, 1.0] and report.branches > 0
 
 
+@pytest.mark.long
 def test_evaluate(classifier: Path, tiny_base: Path, tmp_path: Path) -> None:  # noqa: F811
     words = ["--model", str(tiny_base), "--base", str(tiny_base), "--quick", "--steps", "1", "--device", "cpu", "--subject", "3"]
     expected = printed(["eval", *words, "--classifier", str(classifier), "--output", str(tmp_path / "b")])

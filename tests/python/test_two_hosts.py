@@ -132,7 +132,7 @@ def ends_of(ranks: list[subprocess.Popen[str]]) -> list[str]:
     return errors
 
 
-@pytest.mark.parametrize("starts", [launch, torchrun])
+@pytest.mark.parametrize("starts", [launch, pytest.param(torchrun, marks=pytest.mark.long)])
 def test_two_ranks_on_each_of_two_hosts_equal_one_process(starts, hosts: list[Host], one_process: np.ndarray) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     """Four ranks over a cable; those with another seed are the mutant. The second host's disk gets nothing of the run."""
     port = free_port()

@@ -163,6 +163,7 @@ def test_the_c_library_that_it_needs_is_told(wheel: Path) -> None:
     assert subprocess.run([*map(str, command), "--most", "2.16"], capture_output=True, check=False).returncode == 1
 
 
+@pytest.mark.long
 def test_the_tarball_runs_without_python(wheel: Path, tmp_path: Path) -> None:
     """Unpacked anywhere, with an empty environment; every library is the tarball's or the C library's."""
     stripped = tmp_path / "cpu" / wheel.name

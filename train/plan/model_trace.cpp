@@ -62,6 +62,15 @@ void retype(torch::nn::Module& module, torch::Dtype dtype) {
   }
 }
 
+QuickPass training_pass(bool of_this_cpu) {
+  return of_this_cpu ? QuickPass::kWatched : QuickPass::kSizes;
+}
+
+// Gaps are a part of the training's memory alone.
+QuickPass other_pass(bool of_this_cpu) {
+  return of_this_cpu ? QuickPass::kComputed : QuickPass::kSizes;
+}
+
 // Every level but the first halves the sides.
 std::int64_t side_step(const model::ModelBundle& bundle) {
   return std::int64_t{1} << (bundle.unet->config().num_levels() - 1);
@@ -73,11 +82,14 @@ ModelTrace::ModelTrace(const TrainConfig& config, model::ModelBundle bundle, boo
     : config_(config),
       bundle_(std::move(bundle)),
       dtype_(model::parse_dtype(config.precision.mixed_precision, "mixed_precision")),
-      training_(side_step(bundle_), of_this_cpu, [this](const PassShape& s) { return trace_training(s, false); }),
-      recomputed_(side_step(bundle_), of_this_cpu, [this](const PassShape& s) { return trace_training(s, true); }),
-      denoising_(side_step(bundle_), of_this_cpu, [this](const PassShape& s) { return trace_denoising(s); }),
-      encoding_(side_step(bundle_), of_this_cpu, [this](const PassShape& s) { return trace_encoding(s); }),
-      decoding_(side_step(bundle_), of_this_cpu, [this](const PassShape& s) { return trace_decoding(s); }) {
+      training_(side_step(bundle_), training_pass(of_this_cpu),
+                [this](const PassShape& s) { return trace_training(s, false); }),
+      recomputed_(side_step(bundle_), training_pass(of_this_cpu),
+                  [this](const PassShape& s) { return trace_training(s, true); }),
+      denoising_(side_step(bundle_), other_pass(of_this_cpu),
+                 [this](const PassShape& s) { return trace_denoising(s); }),
+      encoding_(side_step(bundle_), other_pass(of_this_cpu), [this](const PassShape& s) { return trace_encoding(s); }),
+      decoding_(side_step(bundle_), other_pass(of_this_cpu), [this](const PassShape& s) { return trace_decoding(s); }) {
   // A CPU computes no float16: bfloat16 is as large.
   const torch::Dtype traced = dtype_ == torch::kFloat16 ? torch::kBFloat16 : dtype_;
   retype(*bundle_.unet, traced);

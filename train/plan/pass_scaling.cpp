@@ -51,15 +51,16 @@ bool is_quick(const PassCost& small, const PassShape& trial, const PassShape& sh
 
 }  // namespace
 
-ScaledPass::ScaledPass(std::int64_t step, bool of_this_cpu, TracePass trace)
-    : of_this_cpu_(of_this_cpu), trace_(std::move(trace)) {
+ScaledPass::ScaledPass(std::int64_t step, QuickPass quick, TracePass trace) : quick_(quick), trace_(std::move(trace)) {
   const std::int64_t side = (kSmallSide + step - 1) / step * step;
   trials_ = {{{1, side, side}, {1, 2 * side, 2 * side}, {2, side, side}}};
 }
 
 // Gaps show when blocks come and go again, so the process is watched in further passes.
-PassCost ScaledPass::run_at(const PassShape& shape) const {
+PassCost ScaledPass::quick_at(const PassShape& shape) const {
+  if (quick_ == QuickPass::kSizes) return sizes_at(shape);
   PassCost cost = trace_(shape);
+  if (quick_ == QuickPass::kComputed) return cost;
   give_back_memory();
   const std::int64_t before = resident_bytes();
   const PeakMeter meter;
@@ -79,7 +80,7 @@ void ScaledPass::trace_trials(std::size_t count) {
 
 PassCost ScaledPass::at(const PassShape& shape) {
   trace_trials(1);
-  if (is_quick(costs_[0], trials_[0], shape)) return of_this_cpu_ ? run_at(shape) : sizes_at(shape);
+  if (is_quick(costs_[0], trials_[0], shape)) return quick_at(shape);
   trace_trials(trials_.size());
   const PassCost &small = costs_[0], &large = costs_[1], &two = costs_[2];
   PassCost cost;

@@ -21,11 +21,17 @@ struct PassShape {
 
 using TracePass = std::function<PassCost(const PassShape&)>;
 
+// What is done with a pass that is quick at its own size.
+enum class QuickPass {
+  kSizes,     // nothing is computed: it is of another device
+  kComputed,  // it is computed, so that what this CPU's kernels take for themselves is seen
+  kWatched,   // and the process watched meanwhile, for the gaps of the allocator
+};
+
 class ScaledPass {
  public:
-  // Sides are multiples of `step` (latent cells). `of_this_cpu`: what is quick is computed, and the process watched
-  // meanwhile; else nothing is. Traces nothing yet.
-  ScaledPass(std::int64_t step, bool of_this_cpu, TracePass trace);
+  // Sides are multiples of `step` (latent cells). Traces nothing yet.
+  ScaledPass(std::int64_t step, QuickPass quick, TracePass trace);
 
   // Runs the pass at `shape` itself where that is quick, else its sizes alone (sizes_only.h) at three small ones, once
   // for all shapes: of each piece,
@@ -35,11 +41,11 @@ class ScaledPass {
   PassCost at(const PassShape& shape);
 
  private:
-  PassCost run_at(const PassShape& shape) const;
+  PassCost quick_at(const PassShape& shape) const;
   PassCost sizes_at(const PassShape& shape) const;
   void trace_trials(std::size_t count);  // the first ones
 
-  bool of_this_cpu_;
+  QuickPass quick_;
   std::array<PassShape, 3> trials_;  // one sample small and large, two samples small
   TracePass trace_;
   std::vector<PassCost> costs_;  // of the trials made so far

@@ -29,7 +29,7 @@ void expect_equal(const PassCost& found, const PassCost& expected) {
 
 TEST(ScaledPass, FindsLargeSizesFromSmallOnes) {
   std::vector<PassShape> traced;
-  ScaledPass pass(8, true, [&](const PassShape& shape) {
+  ScaledPass pass(8, QuickPass::kWatched, [&](const PassShape& shape) {
     traced.push_back(shape);
     return known_cost(shape, 1e9);
   });
@@ -45,7 +45,7 @@ TEST(ScaledPass, FindsLargeSizesFromSmallOnes) {
 
 TEST(ScaledPass, RunsWhatIsQuickAsItIs) {
   PassShape last;
-  ScaledPass pass(4, true, [&](const PassShape& shape) {
+  ScaledPass pass(4, QuickPass::kWatched, [&](const PassShape& shape) {
     last = shape;
     return known_cost(shape, 1e4);
   });
@@ -58,7 +58,7 @@ TEST(ScaledPass, RunsWhatIsQuickAsItIs) {
 
 TEST(ScaledPass, ComputesNothingForAnotherDevice) {
   int passes = 0;
-  ScaledPass pass(4, false, [&](const PassShape& shape) {
+  ScaledPass pass(4, QuickPass::kSizes, [&](const PassShape& shape) {
     ++passes;
     return known_cost(shape, 1e4);
   });

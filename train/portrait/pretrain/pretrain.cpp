@@ -219,7 +219,7 @@ class Pretraining {
     StageLoop loop(stage, base, observer_.on_progress);
     std::optional<classifier::PortraitClassifier> classifier = find_classifier();
     std::optional<PromptCurve> curve;
-    if (classifier) curve.emplace(bundle_, *classifier, base.folder, kCurveImages);
+    if (classifier) curve.emplace(bundle_, *classifier, base.folder, std::min(kCurveImages, options_.figure_images));
     PretrainResult result;
     result.model_path = fs::path(options_.output) / "model";
     // A model to try, while this goes on for hours.

@@ -78,8 +78,8 @@ void add_rest(OptionGroup group, PretrainOptions& options) {
       .range(1, 1e9);
   group
       .add("figure_images", &options.figure_images,
-           "Generated images for the measurement of prompts, and renders for that of the autoencoder; half as many "
-           "people, eight views each, for that of the classifier.")
+           "Generated images for the measurement of prompts, at most 128 of them at each evaluation, and renders for "
+           "that of the autoencoder; half as many people, eight views each, for that of the classifier.")
       .aliases({"figure_pictures"})
       .range(4, 1e6);
 }
