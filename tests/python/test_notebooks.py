@@ -99,6 +99,7 @@ def test_the_first_portrait_is_trained_shown_and_compared(base: Path, tmp_path: 
     assert html.escape(report, quote=True) in shown(cells[-1].outputs), "the report is shown whole"
 
 
+@pytest.mark.long
 def test_own_photos_are_trained_in_the_background_stopped_and_resumed(base: Path, tmp_path: Path) -> None:
     given = {"device": "cpu", "seed": 1, "validation_steps": 100, "num_validation_images": 2, "validation_inference_steps": 1}
     photos = ROOT / "examples/backpack_dog"

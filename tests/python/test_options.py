@@ -148,6 +148,7 @@ def pretrained(folder: Path, *options: str) -> dict[str, bytes]:
     return {path.parent.name: path.read_bytes() for path in (folder / "model").rglob("*.safetensors")}
 
 
+@pytest.mark.long
 def test_pretrain_rates_average_and_threads(tmp_path: Path) -> None:
     """Each rate moves its own stage and what follows it; the average and the head's weight only the base; threads nothing."""
     plain = pretrained(tmp_path / "plain", "--render-threads", "1")

@@ -64,6 +64,7 @@ def learns_like_float32(fall: float, float32_fall: float) -> bool:
     return abs(fall - float32_fall) <= ALLOWED_DIFFERENCE * float32_fall
 
 
+@pytest.mark.long
 def test_half_formats_learn_like_float32_and_a_frozen_model_does_not(falls: dict[str, float]) -> None:
     print({name: f"{fall:.4%}" for name, fall in falls.items()})
     assert falls["no"] > 0.1

@@ -162,6 +162,7 @@ def test_options_come_from_a_file_too_and_unknown_ones_are_named(tmp_path: Path)
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long
 def test_figures_are_of_what_is_there(trained: Path, tmp_path: Path) -> None:
     """With the classifier of this repository in the run's place; every share is of what was asked."""
     folder = tmp_path / "run"

@@ -134,6 +134,7 @@ def test_a_wrong_step_fails(tmp_path: Path) -> None:
     assert "parity_fp32" in (tmp_path / "out" / "send_in.txt").read_text()
 
 
+@pytest.mark.long
 def test_a_plan_that_is_far_off_fails(tmp_path: Path) -> None:
     """A tenth of memory and time."""
     done = prove(tmp_path / "out", "--parts", "dreambooth", "--parts", "plan", "--steps", 8, SDTUNE_PROVE_FAULT="plan")
@@ -209,6 +210,7 @@ def wait_for_lines(path: Path, count: int, process: subprocess.Popen[str]) -> No
         time.sleep(0.05)
 
 
+@pytest.mark.long
 def test_a_killed_call_is_continued(tmp_path: Path) -> None:
     """SIGKILL in the middle of DreamBooth: what was over is not done again, and the run resumes from its own checkpoint."""
     output = tmp_path / "out"

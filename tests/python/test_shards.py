@@ -60,7 +60,7 @@ VARIANTS = {
     "lion lora": ["--optimizer", "lion", "--method", "lora", "--use-ema"],
     "prodigy": ["--optimizer", "prodigy", "--learning-rate", "1"],
 }
-LONG = ("lion lora", "prodigy")  # every optimizer is in tests/train/shard
+LONG = ("adafactor text", "lion lora", "prodigy")  # every optimizer is in tests/train/shard
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in VARIANTS])
