@@ -90,7 +90,7 @@ TEST(SizesOnly, ComputesWhatIsReadAsValueAndEverythingAfterwards) {
   EXPECT_EQ((left + left).sum().item<float>(), 2.0F * 200 * 200);
 }
 
-TEST(SizesOnly, LeavesProductsOut) {
+TEST(SizesOnly, LeavesLargeCopiesOut) {
   torch::Tensor large = torch::full({200, 200}, 7.0F);
   const SizesOnlyScope scope;
   large.copy_(torch::zeros({200, 200}));
