@@ -2,7 +2,7 @@
 # Sets up, builds and runs every test but the container's and the release files' (test_container.py, test_release.py): the C++ ones under ctest,
 # the oracle's under pytest. Arguments go to pytest. Prints each stage's time.
 #
-# Environment: SDTUNE_SHORT_TESTS=1    leaves out tests marked as long, which repeat others on further layouts
+# Environment: SDTUNE_SHORT_TESTS=1    leaves out tests marked as long: further layouts, trainings that learn, waits
 #              SDTUNE_TEST_JOBS=N      workers of pytest (default: the number of cores)
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -134,7 +134,6 @@ def test_a_wrong_step_fails(tmp_path: Path) -> None:
     assert "parity_fp32" in (tmp_path / "out" / "send_in.txt").read_text()
 
 
-@pytest.mark.long
 def test_a_plan_that_is_far_off_fails(tmp_path: Path) -> None:
     """A tenth of memory and time."""
     done = prove(tmp_path / "out", "--parts", "dreambooth", "--parts", "plan", "--steps", 8, SDTUNE_PROVE_FAULT="plan")
