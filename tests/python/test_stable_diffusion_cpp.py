@@ -1,0 +1,200 @@
+"""Our single files, LoRAs and images beside stable-diffusion.cpp's, which is another implementation in another library.
+
+Not among the tests of scripts/test.sh, because its build and bases of the published sizes take about half an hour, 16 GB of memory and
+20 GB of disk (SD 1.5 alone, `-k sd1`: ten minutes and 5 GB):
+
+    export SDTUNE_STABLE_DIFFUSION_CPP=$(scripts/stable_diffusion_cpp.sh)
+    python -m pytest tests/python/test_stable_diffusion_cpp.py -n 0
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from diffusers import EulerDiscreteScheduler
+from PIL import Image
+from program import ROOT, run
+from tiny_models import BETAS
+
+pytestmark = pytest.mark.timeout(3600)
+PEER = os.environ.get("SDTUNE_STABLE_DIFFUSION_CPP", "")
+PROMPT, NEGATIVE = "a photo of a person on a beach", "a drawing of a dog"
+STEPS, SEED = 6, 7
+MOST_LEVELS, LEAST_CORRELATION = 3, 0.9999
+LONG = ", ".join(["a photo of a person with a red hat and a blue coat"] * 9)  # above 75 tokens
+
+Pixels = np.ndarray
+EVERY_FAMILY = pytest.mark.parametrize("base", ["sd1", "sd2", "sdxl"], indirect=True, scope="module")
+SD1 = pytest.mark.parametrize("base", ["sd1"], indirect=True, scope="module")
+
+
+@dataclass
+class Base:
+    family: str
+    folder: Path
+    file: Path
+
+
+@pytest.fixture(scope="module")
+def base(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Base]:
+    """One of published size, as a folder and as the single file that we make of it."""
+    assert PEER and Path(PEER).is_file(), "SDTUNE_STABLE_DIFFUSION_CPP names the program that scripts/stable_diffusion_cpp.sh built"
+    work = tmp_path_factory.mktemp(request.param)
+    folder, file = work / "base", work / "base.safetensors"
+    # In a process of its own, whose memory is given back.
+    subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+                    f"from pathlib import Path; from full_size_base import make_base; make_base({request.param!r}, Path({str(folder)!r}))"],
+                   check=True)
+    done = run(["convert", "--model", str(folder), "--output", str(file)], timeout=1200)
+    assert done.returncode == 0, done.stderr
+    yield Base(request.param, folder, file)
+    shutil.rmtree(work)
+
+
+def noise_levels(family: str, sampler: str = "euler_trailing") -> str:
+    """Of STEPS steps, as diffusers computes them: both programs take the same."""
+    spacing = {"euler_trailing": {"timestep_spacing": "trailing"}, "euler_karras": {"use_karras_sigmas": True}}[sampler]
+    scheduler = EulerDiscreteScheduler(prediction_type="v_prediction" if family == "sd2" else "epsilon", steps_offset=1, **BETAS, **spacing)
+    scheduler.set_timesteps(STEPS)
+    return ",".join(f"{level:.7g}" for level in scheduler.sigmas.tolist())
+
+
+def ours(base: Base, output: Path, *words: str, prompt: str = PROMPT, seed: int = SEED) -> Pixels:
+    done = run(["sample", "--model", str(base.folder), "--prompt", prompt, "--seed", str(seed), "--steps", str(STEPS), "--guidance-scale", "5",
+                "--width", "128", "--height", "128", "--device", "cpu", "--dtype", "float32", "--output", str(output),
+                *(() if "--sampler" in words else ("--sampler", "euler_trailing")),
+                *(() if "--negative-prompt" in words else ("--negative-prompt", NEGATIVE)), *words],
+               timeout=1200, OMP_NUM_THREADS=str(os.cpu_count()))
+    assert done.returncode == 0, done.stderr
+    (path,) = output.glob("*.png")
+    return np.asarray(Image.open(path).convert("RGB"), np.float64)
+
+
+def theirs(base: Base, output: Path, *words: str, prompt: str = PROMPT, seed: int = SEED) -> Pixels:
+    output.mkdir()
+    levels = () if "--scheduler" in words else ("--sigmas", noise_levels(base.family))
+    prediction = ("--prediction", "v") if base.family == "sd2" else ()
+    done = subprocess.run([PEER, "-m", str(base.file), "-p", prompt, "-s", str(seed), "--steps", str(STEPS), "--cfg-scale", "5", "-W", "128", "-H", "128",
+                           "--rng", "cpu", "--type", "f32", "-t", str(os.cpu_count()), "-o", str(output / "image.png"), *levels, *prediction,
+                           *(() if "--sampling-method" in words else ("--sampling-method", "euler")),
+                           *(() if "-n" in words else ("-n", NEGATIVE)), *words],
+                          capture_output=True, text=True, timeout=1200, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    return np.asarray(Image.open(output / "image.png").convert("RGB"), np.float64)
+
+
+def correlation(one: Pixels, other: Pixels) -> float:
+    return float(np.corrcoef(one.ravel(), other.ravel())[0, 1])
+
+
+def compare(mine: Pixels, other: Pixels, what: str) -> None:
+    largest, alike = np.abs(mine - other).max(), correlation(mine, other)
+    print(f"{what}: largest difference {largest:.0f} of 255, correlation {alike:.6f}")
+    assert largest <= MOST_LEVELS and alike >= LEAST_CORRELATION, (what, largest, alike)
+
+
+def refuse(mine: Pixels, other: Pixels, what: str) -> None:
+    """The mutant: what must not pass for the same image."""
+    largest, alike = np.abs(mine - other).max(), correlation(mine, other)
+    print(f"{what}: largest difference {largest:.0f} of 255, correlation {alike:.6f}")
+    assert largest > 10 * MOST_LEVELS and alike < 0.99, (what, largest, alike)
+
+
+@pytest.fixture(scope="module")
+def plain(base: Base, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pixels, Pixels]:
+    folder = tmp_path_factory.mktemp("plain")
+    return ours(base, folder / "ours"), theirs(base, folder / "theirs")
+
+
+@EVERY_FAMILY
+def test_the_same_image_and_no_other(base: Base, plain: tuple[Pixels, Pixels], tmp_path: Path) -> None:
+    """Every tensor of our single file is found there by its name: one that were not would be missing or random."""
+    mine, other = plain
+    assert mine.std() > 20, "an image without contrast shows nothing"
+    compare(mine, other, f"{base.family}: prompt and negative prompt")
+    refuse(mine, theirs(base, tmp_path / "seed", seed=SEED + 1), f"{base.family}: another seed")
+    refuse(mine, theirs(base, tmp_path / "prompt", prompt="an oil painting of two cats"), f"{base.family}: another prompt")
+
+
+PROMPTS = {
+    "weights": ("a (photo:1.4) of a person on a [beach]", NEGATIVE),
+    "BREAK": ("a photo of a person BREAK on a beach", "a drawing BREAK of a dog"),
+    "above 75 tokens": (LONG, ", ".join([NEGATIVE] * 16)),
+    "without a negative prompt": (PROMPT, ""),
+}
+
+
+@EVERY_FAMILY
+@pytest.mark.parametrize("name", PROMPTS)
+def test_prompts_mean_the_same(base: Base, name: str, tmp_path: Path) -> None:
+    prompt, negative = PROMPTS[name]
+    compare(ours(base, tmp_path / "ours", "--negative-prompt", negative, prompt=prompt),
+            theirs(base, tmp_path / "theirs", "-n", negative, prompt=prompt), f"{base.family}: {name}")
+
+
+@SD1
+def test_clip_skip_is_counted_from_one_there(base: Base, plain: tuple[Pixels, Pixels], tmp_path: Path) -> None:
+    """docs/prompts.md's table: diffusers' 1 is their 2."""
+    mine = ours(base, tmp_path / "ours", "--clip-skip", "1")
+    compare(mine, theirs(base, tmp_path / "theirs", "--clip-skip", "2"), "sd1: clip skip")
+    refuse(mine, plain[0], "sd1: without it")
+
+
+SOLVERS = {"euler_karras": ("euler", "karras"), "dpm++2m_karras": ("dpm++2m", "karras"), "heun_karras": ("heun", "karras")}
+
+
+@EVERY_FAMILY
+def test_an_init_image_is_noised_and_run_alike(base: Base, plain: tuple[Pixels, Pixels], tmp_path: Path) -> None:
+    """Their strength runs one step more than its share of the steps: 0.4 of 6 are 2 and one more, our 0.5."""
+    photo = tmp_path / "init.png"
+    Image.open(ROOT / "examples" / "me" / sorted(path.name for path in (ROOT / "examples" / "me").glob("*.png"))[0]).convert("RGB").resize(
+        (128, 128)).save(photo)
+    mine = ours(base, tmp_path / "ours", "--init-image", str(photo), "--strength", "0.5")
+    compare(mine, theirs(base, tmp_path / "theirs", "-i", str(photo), "--strength", "0.4"), f"{base.family}: init image")
+    refuse(mine, plain[0], f"{base.family}: without it")
+
+
+@SD1
+@pytest.mark.parametrize("sampler", SOLVERS)
+def test_sampler_names_map(base: Base, sampler: str, tmp_path: Path) -> None:
+    """docs/samplers.md's tables. Their Karras levels end at another smallest one, so images are alike and not equal."""
+    method, schedule = SOLVERS[sampler]
+    mine = ours(base, tmp_path / "ours", "--sampler", sampler)
+    alike = correlation(mine, theirs(base, tmp_path / "theirs", "--sampling-method", method, "--scheduler", schedule))
+    print(f"{sampler}: correlation {alike:.6f}")
+    assert alike >= 0.99
+
+
+@EVERY_FAMILY
+def test_euler_trailing_is_sgm_uniform(base: Base, plain: tuple[Pixels, Pixels], tmp_path: Path) -> None:
+    """By name, with their own noise levels, which lie at most one of 1000 timesteps beside ours."""
+    other = theirs(base, tmp_path / "theirs", "--scheduler", "sgm_uniform")
+    print(f"{base.family}: sgm_uniform: correlation {correlation(plain[0], other):.6f}")
+    assert correlation(plain[0], other) >= 0.999
+
+
+@SD1
+def test_our_lora_does_there_what_it_does_here(base: Base, plain: tuple[Pixels, Pixels], tmp_path: Path) -> None:
+    """One that we trained, at a rate that makes it matter: kohya's file of the run."""
+    run_folder = tmp_path / "run"
+    done = run(["train", "--method", "lora", "--base", str(base.folder), "--images", str(ROOT / "examples" / "me"), "--output", str(run_folder),
+                "--resolution", "128", "--max-train-steps", "4", "--learning-rate", "0.01", "--lr-warmup-steps", "0", "--no-with-prior-preservation",
+                "--train-text-encoder", "--train-batch-size", "1", "--device", "cpu", "--mixed-precision", "no", "--seed", "3"],
+               timeout=3000, OMP_NUM_THREADS=str(os.cpu_count()))
+    assert done.returncode == 0, done.stderr
+    file = run_folder / "model" / "run.safetensors"
+    assert file.is_file(), list((run_folder / "model").iterdir())
+    mine = ours(base, tmp_path / "ours", "--lora", f"{file}:0.8")
+    other = theirs(base, tmp_path / "theirs", "--lora-model-dir", str(file.parent), prompt=f"{PROMPT}<lora:run:0.8>")
+    effect, their_effect = mine - plain[0], other - plain[1]
+    print(f"LoRA: changes {effect.std():.1f} levels, correlation of what changes {correlation(effect, their_effect):.6f}")
+    assert effect.std() > 5 and correlation(effect, their_effect) >= LEAST_CORRELATION
+    compare(mine, other, "LoRA")
