@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Measures sdtune against diffusers on this machine: both sides alternate in one run; prints and writes JSON.
+"""Measures sdtune against diffusers on this machine: processes of both sides take turns; prints and writes JSON.
 
-    .venv/bin/python scripts/bench.py forward --model 10m           # the UNet alone
-    .venv/bin/python scripts/bench.py train   --model sd15          # whole training steps
-    .venv/bin/python scripts/bench.py picture                     # an image of the bundled base, prompt to pixels
-    .venv/bin/python scripts/bench.py plan                          # what `sdtune plan` predicts, against the runs
+    .venv/bin/python scripts/bench.py forward --model sd15       # the UNet alone
+    .venv/bin/python scripts/bench.py vae-decode                 # SD's autoencoder at 512 px, the first call included; vae-encode too
+    .venv/bin/python scripts/bench.py text                       # SD 1.5's text encoder
+    .venv/bin/python scripts/bench.py picture                    # an image of the bundled base, words to pixels
+    .venv/bin/python scripts/bench.py train --model sd15         # whole training steps
+    .venv/bin/python scripts/bench.py plan                       # what `sdtune plan` predicts, against the runs
 
-diffusers runs at its best: every candidate of dtype, memory format and optimizer is timed first and the fastest is kept.
-The result is the median of the ratios of neighbouring rounds (above 1: sdtune is faster) with the spread of equal runs
-beside it: the same side against itself in neighbouring rounds. The peak memory of both is measured in processes of
-their own.
+Both sides are measured in float32, and each at its best: every number format and memory layout of either is timed first and the
+fastest is kept. Before that their results are compared (bench/compare.py). A figure is the median of the ratios of neighbouring
+rounds (above 1: sdtune is faster) with the spread of equal runs beside it: the same side against itself in neighbouring rounds.
 """
 
 from __future__ import annotations
@@ -22,45 +23,52 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from bench.forward import measure_forward
+from bench.compare import Measurement, measure
 from bench.machine import describe_machine
 from bench.models import MODELS
-from bench.picture import measure_image
 from bench.plan import measure_plan
 from bench.train import measure_training
+from bench.works import WORKS
+
+# Timed calls of a process, by work; of the UNet's the model says how many.
+CALLS = {"vae-decode": 3, "vae-encode": 3, "text": 20, "picture": 5}
 
 
 def command_of(options: argparse.Namespace) -> str:
     """What repeats the measurement; where its files were does not matter, and is no business of readers."""
     if options.what == "plan":
         return "scripts/bench.py plan"
-    if options.what == "picture":
-        return f"scripts/bench.py picture --rounds {options.rounds}" + (f" --steps {options.steps}" if options.steps else "")
     given = {"model": options.model, "batch": options.batch, "rounds": options.rounds, "steps": options.steps}
-    flags = [f"--{name} {value}" for name, value in given.items() if value is not None]
-    return " ".join(["scripts/bench.py", options.what, *flags])
+    if options.what not in ("forward", "train"):
+        del given["model"]
+    return " ".join(["scripts/bench.py", options.what, *(f"--{name} {value}" for name, value in given.items() if value is not None)])
+
+
+def run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
+    if options.what == "plan":
+        return measure_plan(folder)
+    model = MODELS[options.model].with_overrides(options.batch, options.steps)
+    if options.what == "train":
+        return measure_training(model, folder, options.rounds)
+    calls = 1 + (options.steps or CALLS.get(options.what, model.steps))
+    return measure(Measurement(options.what, options.model, options.batch or (model.batch if options.what == "forward" else 1), folder, calls,
+                               first_call=options.what.startswith("vae")), options.rounds)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["forward", "train", "picture", "plan"])
+    parser.add_argument("what", choices=[*WORKS, "train", "plan"])
     parser.add_argument("--model", choices=sorted(MODELS), default="10m")
-    parser.add_argument("--batch", type=int, default=None, help="pictures a step (default: the model's)")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=None, help="timed steps a round (default: the model's)")
+    parser.add_argument("--batch", type=int, default=None, help="images a step (default: the model's; 1 of other works)")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--steps", type=int, default=None, help="timed calls or steps a round (default: the work's or the model's)")
     parser.add_argument("--folder", type=Path, help="keep the model folders here instead of a temporary place")
     parser.add_argument("--output", type=Path, help="write the JSON here, for example under docs/measurements/")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
-        if options.what == "plan":
-            result = measure_plan(folder)
-        elif options.what == "picture":
-            result = measure_image(options.rounds, options.steps or 5)
-        else:
-            measure = measure_forward if options.what == "forward" else measure_training
-            model = MODELS[options.model].with_overrides(options.batch, options.steps)
-            result = measure(model, folder, options.rounds)
+        folder.mkdir(parents=True, exist_ok=True)
+        result = run(options, folder)
     result = {"command": command_of(options), "machine": describe_machine(), **result}
     text = json.dumps(result, indent=1)
     print(text)

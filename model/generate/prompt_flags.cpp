@@ -32,7 +32,7 @@ constexpr std::array<std::pair<const char*, const char*>, 7> kKohyaSamplers = {{
                                                                                 {"k_heun", "heun"},
                                                                                 {"plms", "pndm"}}};
 
-std::string trimmed(std::string_view text) {
+std::string without_spaces(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(' ');
   if (begin == std::string_view::npos) return "";
   return std::string(text.substr(begin, text.find_last_not_of(' ') - begin + 1));
@@ -54,7 +54,7 @@ void set_flag(const FieldList& fields, std::string_view text, const std::string&
     throw ConfigError(where, "unknown flag (got --" + flag + "; allowed: " + kAllowedFlags + ")",
                       "a prompt cannot hold ' --'");
   }
-  const std::string value = trimmed(text.substr(space));
+  const std::string value = without_spaces(text.substr(space));
   const std::string name = known->second;
   set_field(*find_field(fields, name), name == "sampler" ? our_sampler(value) : value, where + ": --" + flag);
 }
@@ -66,7 +66,7 @@ GenerateOptions options_of_line(const GenerateOptions& options, const std::strin
   GenerateOptions result = options;
   const FieldList fields = result.fields();
   std::size_t at = line.find(kFlagStart);
-  result.prompt = trimmed(std::string_view(line).substr(0, at));
+  result.prompt = without_spaces(std::string_view(line).substr(0, at));
   while (at != std::string::npos) {
     const std::size_t begin = at + kFlagStart.size();
     at = line.find(kFlagStart, begin);

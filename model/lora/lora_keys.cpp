@@ -45,7 +45,7 @@ std::string with_underscores(std::string path) {
   return path;
 }
 
-void remove_all(std::string& text, std::string_view part) {
+void erase_all(std::string& text, std::string_view part) {
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part)) text.erase(at, part.size());
 }
 
@@ -110,7 +110,7 @@ std::optional<LoraKey> LoraKeys::read(const std::string& stored, const std::stri
                       "LoRA, LoHa and LoKr on linear layers and convolutions can be read");
   }
   std::string name = stored;
-  for (const std::string_view wrapper : {"base_model.model."sv, "_orig_mod."sv, "module."sv}) remove_all(name, wrapper);
+  for (const std::string_view wrapper : {"base_model.model."sv, "_orig_mod."sv, "module."sv}) erase_all(name, wrapper);
   name = without_processor(without_adapter_name(name));
   const auto layer_before = [&](std::string_view ending) {
     const auto found = layer_.find(name.substr(0, name.size() - ending.size()));

@@ -1,10 +1,12 @@
 #include "model/nn/attention.h"
 
 #include "model/core/check.h"
+#include "model/kernels/attention.h"
 
 namespace sdtune::model {
 
 torch::Tensor attend(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal, bool upcast) {
+  if (!causal && !upcast && can_attend_in_tiles(q, k, v)) return tiled_attention(q, k, v);
   const torch::Dtype dtype = v.scalar_type();
   const auto prepare = [upcast](const torch::Tensor& x) {
     return (upcast ? x.to(torch::kFloat32) : x).transpose(1, 2);

@@ -11,7 +11,7 @@
 namespace sdtune::model {
 namespace {
 
-Conv2d pointwise(int64_t channels) {
+Conv2d quant_convolution(int64_t channels) {
   return Conv2d(Conv2dOptions{.in_channels = channels, .out_channels = channels, .kernel = 1, .padding = 0});
 }
 
@@ -31,9 +31,9 @@ constexpr double kMaxLogvar = 20.0;
 AutoencoderKLImpl::AutoencoderKLImpl(const VaeConfig& config) : config_(config), encoder_(config), decoder_(config) {
   register_module("encoder", encoder_);
   register_module("decoder", decoder_);
-  if (config.use_quant_conv) quant_conv_ = register_module("quant_conv", pointwise(2 * config.latent_channels));
+  if (config.use_quant_conv) quant_conv_ = register_module("quant_conv", quant_convolution(2 * config.latent_channels));
   if (config.use_post_quant_conv) {
-    post_quant_conv_ = register_module("post_quant_conv", pointwise(config.latent_channels));
+    post_quant_conv_ = register_module("post_quant_conv", quant_convolution(config.latent_channels));
   }
 }
 

@@ -64,6 +64,28 @@ def write_unet(model: BenchModel, folder: Path) -> Path:
     return target
 
 
+def write_vae(folder: Path) -> Path:
+    """Stable Diffusion's autoencoder with diffusers' random weights under seed 0; made once."""
+    from diffusers import AutoencoderKL
+    target = folder / "sd-vae"
+    if not (target / "config.json").is_file():
+        torch.manual_seed(0)
+        AutoencoderKL(block_out_channels=(128, 256, 512, 512), layers_per_block=2, latent_channels=4, sample_size=512,
+                      down_block_types=("DownEncoderBlock2D",) * 4, up_block_types=("UpDecoderBlock2D",) * 4).save_pretrained(target)
+    return target
+
+
+def write_text_encoder(folder: Path) -> Path:
+    """SD 1.5's text encoder with transformers' random weights under seed 0; made once."""
+    from transformers import CLIPTextConfig, CLIPTextModel
+    target = folder / "sd15-text-encoder"
+    if not (target / "config.json").is_file():
+        torch.manual_seed(0)
+        CLIPTextModel(CLIPTextConfig(hidden_size=768, intermediate_size=3072, num_hidden_layers=12, num_attention_heads=12,
+                                     bos_token_id=49406, eos_token_id=49407, pad_token_id=1)).save_pretrained(target)
+    return target
+
+
 def write_pipeline(model: BenchModel, folder: Path) -> Path:
     """A whole Stable Diffusion folder around that UNet; VAE and text encoder are small, since they are cached in training."""
     from clip_vocabulary import write_clip_vocabulary

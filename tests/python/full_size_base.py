@@ -36,7 +36,12 @@ def make_text_encoder(kind: str, projection: int = 0, end_token: int = 49407) ->
     config = CLIPTextConfig(vocab_size=VOCABULARY, hidden_size=width, intermediate_size=inside, num_hidden_layers=layers,
                             num_attention_heads=heads, max_position_embeddings=77, hidden_act=activation, bos_token_id=49406,
                             eos_token_id=end_token, pad_token_id=1, projection_dim=projection or 512)
-    return (CLIPTextModelWithProjection if projection else CLIPTextModel)(config).eval()
+    encoder = (CLIPTextModelWithProjection if projection else CLIPTextModel)(config).eval()
+    # Weights of words keep the mean of the embeddings (A1111's rule), which has to be more than rounding, as in CLIP itself.
+    for name, parameter in encoder.named_parameters():
+        if name.endswith("final_layer_norm.bias"):
+            parameter.data.fill_(-0.1)
+    return encoder
 
 
 @torch.no_grad()

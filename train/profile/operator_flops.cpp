@@ -66,13 +66,13 @@ double patch_convolution_backward(Arguments arguments) {
   return wanted * 2.0 * static_cast<double>(arguments[0].toTensor().size(0)) * numel(arguments, 1);
 }
 
-// q [B, H, N, d] against k [B, H, M, d]: scores, and values weighted by them. Where M is N it is self-attention of
-// pixels.
-OperatorFlops attention(Arguments arguments, std::size_t query, double passes) {
+// q [B, H, N, d] against k [B, H, M, d], rows N and M at `rows`: scores, and values weighted by them. Where M is N it
+// is self-attention of pixels.
+OperatorFlops attention(Arguments arguments, std::size_t query, double passes, int64_t rows = -2) {
   if (!is_tensor(arguments, query) || !is_tensor(arguments, query + 1)) return {};
   const at::Tensor &q = arguments[query].toTensor(), &k = arguments[query + 1].toTensor();
-  const double flops = passes * 4.0 * static_cast<double>(q.numel()) * static_cast<double>(k.size(-2));
-  return {flops, q.size(-2) == k.size(-2)};
+  const double flops = passes * 4.0 * static_cast<double>(q.numel()) * static_cast<double>(k.size(rows));
+  return {flops, q.size(rows) == k.size(rows)};
 }
 
 }  // namespace
@@ -86,6 +86,8 @@ OperatorFlops operator_flops(std::string_view name, Arguments arguments) {
   if (name == "aten::convolution_backward") return {convolution_backward(arguments), false};
   if (name == "aten::_scaled_dot_product_flash_attention_for_cpu") return attention(arguments, 0, 1);
   if (name == "aten::_scaled_dot_product_flash_attention_for_cpu_backward") return attention(arguments, 1, 2);
+  if (name == "sdtune::attention") return attention(arguments, 0, 1, 1);  // [B, N, H, d]
+  if (name == "sdtune::attention_backward") return attention(arguments, 0, 2, 1);
   return {};
 }
 

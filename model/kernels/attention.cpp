@@ -1,0 +1,141 @@
+#include "model/kernels/attention.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "model/kernels/attention_tiles.h"
+#include "model/kernels/attention_work.h"
+#include "model/kernels/sizes_only.h"
+
+namespace sdtune::model {
+namespace {
+
+using attention::Rows;
+using attention::Sizes;
+using attention::Vectors;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr int64_t kWidestHead = 160;
+
+Sizes sizes_of(const torch::Tensor& q, const torch::Tensor& k) {
+  return {.queries = q.size(1), .keys = k.size(1), .head = q.size(3)};
+}
+
+// Head `index` of all samples of x [B, N, H, d].
+Rows rows_of(const torch::Tensor& x, int64_t index) {
+  const int64_t heads = x.size(2), offset = index / heads * x.stride(0) + index % heads * x.stride(2);
+  return {.data = static_cast<char*>(x.data_ptr()) + offset * x.element_size(),
+          .step = x.stride(1),
+          .is_bfloat16 = x.scalar_type() == torch::kBFloat16};
+}
+
+torch::Tensor dense_like(const torch::Tensor& x) {
+  return torch::empty(x.sizes(), x.options().requires_grad(false));
+}
+
+torch::Tensor with_dense_heads(const torch::Tensor& x) {
+  return x.stride(3) == 1 ? x : x.contiguous();
+}
+
+// Gives each thread scratch memory and calls run(index, scratch) for each of `count` parts of the work.
+template <class Run>
+void for_each_part(int64_t count, int64_t scratch_floats, const Run& run) {
+  at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
+    const torch::Tensor scratch = torch::empty({scratch_floats}, torch::kFloat32);
+    for (int64_t i = begin; i < end; ++i) run(i, scratch.mutable_data_ptr<float>());
+  });
+}
+
+// y [B, L, H, d]; `log_sums` [B H, L].
+torch::Tensor forward_pass(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                           const torch::Tensor& log_sums, Vectors vectors) {
+  const Sizes sizes = sizes_of(q, k);
+  torch::Tensor y = dense_like(q);
+  const int64_t blocks = (sizes.queries + attention::kQueries - 1) / attention::kQueries;
+  const attention::ForwardBlock run = attention::forward_block(vectors);
+  for_each_part(q.size(0) * q.size(2) * blocks, attention::forward_scratch(sizes), [&](int64_t part, float* scratch) {
+    const int64_t head = part / blocks, first = part % blocks * attention::kQueries;
+    run(sizes,
+        {.q = rows_of(q, head),
+         .k = rows_of(k, head),
+         .v = rows_of(v, head),
+         .y = rows_of(y, head),
+         .log_sums = log_sums.mutable_data_ptr<float>() + head * sizes.queries},
+        first, std::min(attention::kQueries, sizes.queries - first), scratch);
+  });
+  return y;
+}
+
+variable_list backward_pass(const variable_list& saved, const torch::Tensor& dy, Vectors vectors) {
+  const torch::Tensor &q = saved[0], &k = saved[1], &v = saved[2], &y = saved[3], &log_sums = saved[4];
+  const Sizes sizes = sizes_of(q, k);
+  const torch::Tensor dq = dense_like(q), dk = dense_like(k), dv = dense_like(v);
+  const attention::BackwardOfHead run = attention::backward_of_head(vectors);
+  for_each_part(q.size(0) * q.size(2), attention::backward_scratch(sizes), [&](int64_t head, float* scratch) {
+    run(sizes,
+        {.q = rows_of(q, head),
+         .k = rows_of(k, head),
+         .v = rows_of(v, head),
+         .y = rows_of(y, head),
+         .dy = rows_of(dy, head),
+         .dq = rows_of(dq, head),
+         .dk = rows_of(dk, head),
+         .dv = rows_of(dv, head),
+         .log_sums = log_sums.const_data_ptr<float>() + head * sizes.queries},
+        scratch);
+  });
+  return {dq, dk, dv, torch::Tensor()};
+}
+
+std::optional<Vectors> vectors_of_this_cpu() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("x86-64-v4")) return Vectors::kAvx512;
+  if (__builtin_cpu_supports("x86-64-v3")) return Vectors::kAvx2;
+#endif
+  return std::nullopt;
+}
+
+struct TiledAttention : torch::autograd::Function<TiledAttention> {
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& q, const torch::Tensor& k,
+                               const torch::Tensor& v, Vectors vectors) {
+    RECORD_FUNCTION("sdtune::attention", std::vector<c10::IValue>({q, k, v}));
+    const torch::Tensor log_sums = torch::empty({q.size(0) * q.size(2), q.size(1)}, torch::kFloat32);
+    const variable_list dense = {with_dense_heads(q), with_dense_heads(k), with_dense_heads(v)};
+    torch::Tensor y = forward_pass(dense[0], dense[1], dense[2], log_sums, vectors);
+    context->saved_data["vectors"] = static_cast<int64_t>(vectors);
+    context->save_for_backward({dense[0], dense[1], dense[2], y, log_sums});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    RECORD_FUNCTION("sdtune::attention_backward", std::vector<c10::IValue>({saved[0], saved[1], saved[2]}));
+    return backward_pass(saved, with_dense_heads(gradients[0]),
+                         static_cast<Vectors>(context->saved_data["vectors"].toInt()));
+  }
+};
+
+}  // namespace
+
+bool can_attend_in_tiles(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
+  const torch::Dtype dtype = q.scalar_type();
+  const bool is_known = dtype == torch::kFloat32 || dtype == torch::kBFloat16;
+  return q.is_cpu() && is_known && k.scalar_type() == dtype && v.scalar_type() == dtype && q.size(3) % 8 == 0 &&
+         q.size(3) <= kWidestHead && q.numel() > 0 && k.numel() > 0 && vectors_of_this_cpu() && !is_of_sizes_only();
+}
+
+torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
+  return TiledAttention::apply(q, k, v, vectors_of_this_cpu().value());
+}
+
+torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, Vectors vectors) {
+  return TiledAttention::apply(q, k, v, vectors);
+}
+
+}  // namespace sdtune::model

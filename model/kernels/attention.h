@@ -1,0 +1,26 @@
+// Attention on a CPU in tiles that stay in its caches, forward and backward. Dao et al., "FlashAttention: fast and
+// memory-efficient exact attention with IO-awareness" (NeurIPS 2022); Milakov and Gimelshein, "Online normalizer
+// calculation for softmax" (2018).
+#pragma once
+
+#include <torch/types.h>
+
+namespace sdtune::model {
+
+namespace attention {
+// How the kernels are compiled. The last one computes what AVX-512 does, to the same bits and slowly, on every CPU with
+// AVX2: for tests.
+enum class Vectors : int8_t { kAvx2, kAvx512, kAvx512ByAvx2 };
+}  // namespace attention
+
+// Whether tiled_attention takes these and is faster than LibTorch's: on the CPU with AVX2, float32 or bfloat16, heads
+// of a multiple of 8 up to 160 numbers.
+bool can_attend_in_tiles(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v);
+
+// softmax(q k^T / sqrt(d)) v for q [B, L, H, d], k and v [B, M, H, d] -> [B, L, H, d]; differentiable. Scores, softmax
+// and sums are float32 whatever the dtype. An element's bits depend neither on the batch nor on the number of threads.
+torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v);
+torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                              attention::Vectors vectors);
+
+}  // namespace sdtune::model

@@ -1,0 +1,81 @@
+// Rows of a head from and to matrices that products of registers read: float32, whole vectors, columns.
+#pragma once
+
+#include <algorithm>
+
+#include "model/kernels/attention_tiles.h"
+#include "model/kernels/attention_work.h"
+
+namespace sdtune::model::attention {
+
+// Numbers of a packed row, for either kind of vectors: zeros lie behind the head's.
+constexpr int64_t kWidestVector = Avx512::kLanes;
+inline int64_t packed_width(const Sizes& sizes) {
+  return (sizes.head + kWidestVector - 1) / kWidestVector * kWidestVector;
+}
+template <class Cpu>
+SDTUNE_INLINE int64_t used_width(const Sizes& sizes) {
+  return (sizes.head + Cpu::kLanes - 1) / Cpu::kLanes * Cpu::kLanes;
+}
+
+template <class T>
+SDTUNE_INLINE void read_rows_of(const T* from, int64_t step, int64_t count, const Sizes& sizes, float factor,
+                                float* to) {
+  const int64_t width = packed_width(sizes);
+  for (int64_t r = 0; r < count; ++r, from += step, to += width) {
+    for (int64_t i = 0; i < sizes.head; ++i) to[i] = load(from + i) * factor;
+    for (int64_t i = sizes.head; i < width; ++i) to[i] = 0.0f;
+  }
+}
+
+// Rows first .. first + count, times `factor`, -> [count, packed_width].
+SDTUNE_INLINE void read_rows(const Rows& rows, int64_t first, int64_t count, const Sizes& sizes, float factor,
+                             float* to) {
+  if (rows.is_bfloat16) {
+    read_rows_of(static_cast<const c10::BFloat16*>(rows.data) + first * rows.step, rows.step, count, sizes, factor, to);
+  } else {
+    read_rows_of(static_cast<const float*>(rows.data) + first * rows.step, rows.step, count, sizes, factor, to);
+  }
+}
+
+template <class T>
+SDTUNE_INLINE void write_row_of(T* to, const float* from, const Sizes& sizes, float factor) {
+  for (int64_t i = 0; i < sizes.head; ++i) store(to + i, from[i] * factor);
+}
+
+SDTUNE_INLINE void write_row(const Rows& rows, int64_t row, const float* from, const Sizes& sizes, float factor) {
+  if (rows.is_bfloat16) {
+    write_row_of(static_cast<c10::BFloat16*>(rows.data) + row * rows.step, from, sizes, factor);
+  } else {
+    write_row_of(static_cast<float*>(rows.data) + row * rows.step, from, sizes, factor);
+  }
+}
+
+// [count, packed_width] -> columns [head, kQueries], zeros behind the last row. The rows are read up to a multiple
+// of 4.
+SDTUNE_INLINE void transpose(const float* rows, int64_t count, const Sizes& sizes, float* columns) {
+  using Four = float __attribute__((vector_size(16)));
+  const int64_t width = packed_width(sizes);
+  for (int64_t r = 0; r < count; r += 4) {
+    const float* from = rows + r * width;
+    for (int64_t i = 0; i < sizes.head; i += 4) {
+      Four a, b, c, d;
+      load_vector(from + i, a);
+      load_vector(from + width + i, b);
+      load_vector(from + 2 * width + i, c);
+      load_vector(from + 3 * width + i, d);
+      const Four ab0 = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab1 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+      const Four cd0 = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd1 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+      float* to = columns + i * kQueries + r;
+      store_vector(to, Four(__builtin_shufflevector(ab0, cd0, 0, 1, 4, 5)));
+      store_vector(to + kQueries, Four(__builtin_shufflevector(ab0, cd0, 2, 3, 6, 7)));
+      store_vector(to + 2 * kQueries, Four(__builtin_shufflevector(ab1, cd1, 0, 1, 4, 5)));
+      store_vector(to + 3 * kQueries, Four(__builtin_shufflevector(ab1, cd1, 2, 3, 6, 7)));
+    }
+  }
+  if (count == kQueries) return;
+  for (int64_t i = 0; i < sizes.head; ++i)
+    std::fill(columns + i * kQueries + count, columns + (i + 1) * kQueries, 0.0f);
+}
+
+}  // namespace sdtune::model::attention

@@ -1,0 +1,45 @@
+// What the passes of tiled attention read and write, and the passes for each kind of CPU.
+#pragma once
+
+#include <cstdint>
+
+#include "model/kernels/attention.h"
+
+namespace sdtune::model::attention {
+
+struct Sizes {
+  int64_t queries, keys, head;  // L, M, d
+};
+
+// The rows of one head of one sample in a tensor of float32 or bfloat16: row i begins `step` numbers behind row i - 1.
+struct Rows {
+  void* data;
+  int64_t step;
+  bool is_bfloat16;
+};
+
+struct ForwardHead {
+  Rows q, k, v, y;
+  float* log_sums;  // [L]: logs of the softmax' sums, for the backward pass
+};
+
+// Floats of scratch memory that a pass needs.
+int64_t forward_scratch(const Sizes& sizes);
+int64_t backward_scratch(const Sizes& sizes);
+
+// `count` queries from `first` on, at most kQueries; `first` is a multiple of it.
+constexpr int64_t kQueries = 96;
+using ForwardBlock = void (*)(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count,
+                              float* scratch);
+ForwardBlock forward_block(Vectors vectors);
+
+struct BackwardHead {
+  Rows q, k, v, y, dy, dq, dk, dv;
+  const float* log_sums;
+};
+
+// A whole head.
+using BackwardOfHead = void (*)(const Sizes& sizes, const BackwardHead& head, float* scratch);
+BackwardOfHead backward_of_head(Vectors vectors);
+
+}  // namespace sdtune::model::attention

@@ -1,0 +1,150 @@
+"""What is measured of one call: each work loads one side of it and returns the call, whose result the other side's must equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import sdtune
+
+from .models import MODELS, BenchModel, write_text_encoder, write_unet, write_vae
+
+BASE = Path(__file__).resolve().parents[2] / "models" / "portrait-64"
+PROMPT = "a photo of a person on a beach"
+Call = Callable[[], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A number format and, on diffusers' side, the memory layout of its networks; sdtune chooses its own."""
+
+    dtype: str
+    layout: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.dtype}, {self.layout}" if self.layout else self.dtype
+
+    @staticmethod
+    def parse(text: str) -> Candidate:
+        dtype, _, layout = text.partition(", ")
+        return Candidate(dtype, layout)
+
+
+OURS = [Candidate("float32"), Candidate("bfloat16")]
+THEIRS = [Candidate(dtype, layout) for dtype in ("float32", "bfloat16") for layout in ("contiguous", "channels_last")]
+
+
+def in_layout(module: torch.nn.Module, candidate: Candidate) -> torch.nn.Module:
+    """The module in the memory layout of the candidate."""
+    return module.to(memory_format=torch.channels_last) if candidate.layout == "channels_last" else module
+
+
+def image_like(values: np.ndarray, candidate: Candidate) -> torch.Tensor:
+    """[B, C, H, W] in dtype and layout of the candidate."""
+    tensor = torch.from_numpy(values).to(getattr(torch, candidate.dtype))
+    return tensor.to(memory_format=torch.channels_last) if candidate.layout == "channels_last" else tensor
+
+
+def numbers(tensor: torch.Tensor) -> np.ndarray:
+    return tensor.float().numpy()
+
+
+class Forward:
+    """The UNet's forward pass of one batch."""
+
+    def __init__(self, model: BenchModel, folder: Path) -> None:
+        self.model, self.unet = model, write_unet(model, folder)
+        random = np.random.default_rng(0)
+        self.sample = random.standard_normal((model.batch, 4, model.latent_size, model.latent_size), dtype=np.float32)
+        self.time = np.full((model.batch,), 500, dtype=np.int64)
+        self.context = random.standard_normal((model.batch, 77, model.text_width), dtype=np.float32)
+
+    def ours(self, candidate: Candidate) -> Call:
+        unet = sdtune.UNet2DConditionModel.from_pretrained(str(self.unet), dtype=candidate.dtype, device="cpu")
+        return lambda: unet(self.sample, self.time, self.context)
+
+    def theirs(self, candidate: Candidate) -> Call:
+        from diffusers import UNet2DConditionModel
+        unet = in_layout(UNet2DConditionModel.from_pretrained(self.unet, torch_dtype=getattr(torch, candidate.dtype)).eval(), candidate)
+        sample, time = image_like(self.sample, candidate), torch.from_numpy(self.time)
+        context = torch.from_numpy(self.context).to(sample.dtype)
+        return lambda: numbers(unet(sample, time, context).sample)
+
+
+class Vae:
+    """Half of Stable Diffusion's autoencoder, for images of 512 px."""
+
+    side, is_decoder = 512, True
+
+    def __init__(self, model: BenchModel, folder: Path) -> None:
+        self.vae = write_vae(folder)
+        random = np.random.default_rng(0)
+        shape = (model.batch, 4, self.side // 8, self.side // 8) if self.is_decoder else (model.batch, 3, self.side, self.side)
+        self.values = random.standard_normal(shape, dtype=np.float32)
+
+    def ours(self, candidate: Candidate) -> Call:
+        vae = sdtune.AutoencoderKL.from_pretrained(str(self.vae), dtype=candidate.dtype, device="cpu")
+        return (lambda: vae.decode(self.values)) if self.is_decoder else (lambda: vae.encode(self.values)[0])
+
+    def theirs(self, candidate: Candidate) -> Call:
+        from diffusers import AutoencoderKL
+        vae = in_layout(AutoencoderKL.from_pretrained(self.vae, torch_dtype=getattr(torch, candidate.dtype)).eval(), candidate)
+        values = image_like(self.values, candidate)
+        if self.is_decoder:
+            return lambda: numbers(vae.decode(values).sample)
+        return lambda: numbers(vae.encode(values).latent_dist.mean)
+
+
+class VaeEncode(Vae):
+    is_decoder = False
+
+
+class Text:
+    """SD 1.5's text encoder, of a batch of prompts."""
+
+    def __init__(self, model: BenchModel, folder: Path) -> None:
+        self.encoder = write_text_encoder(folder)
+        self.ids = np.random.default_rng(0).integers(0, 49406, (model.batch, 77))
+
+    def ours(self, candidate: Candidate) -> Call:
+        encoder = sdtune.CLIPTextModel.from_pretrained(str(self.encoder), dtype=candidate.dtype, device="cpu")
+        return lambda: encoder(self.ids)[0]
+
+    def theirs(self, candidate: Candidate) -> Call:
+        from transformers import CLIPTextModel
+        encoder = CLIPTextModel.from_pretrained(self.encoder, torch_dtype=getattr(torch, candidate.dtype)).eval()
+        ids = torch.from_numpy(self.ids)
+        return lambda: numbers(encoder(ids).last_hidden_state)
+
+
+class Picture:
+    """An image of the bundled base, from its words to pixels, at the defaults of `sdtune sample`."""
+
+    steps, guidance = 30, 7.5
+
+    def __init__(self, model: BenchModel, folder: Path) -> None:
+        pass
+
+    def ours(self, candidate: Candidate) -> Call:
+        pipeline = sdtune.StableDiffusionPipeline.from_pretrained(str(BASE), torch_dtype=candidate.dtype).to("cpu")
+        return lambda: pipeline(PROMPT, num_inference_steps=self.steps, guidance_scale=self.guidance, seed=1, output_type="np").images
+
+    def theirs(self, candidate: Candidate) -> Call:
+        from diffusers import StableDiffusionPipeline
+        pipeline = StableDiffusionPipeline.from_pretrained(BASE, torch_dtype=getattr(torch, candidate.dtype), safety_checker=None)
+        pipeline.set_progress_bar_config(disable=True)
+        for part in (pipeline.unet, pipeline.vae):
+            in_layout(part, candidate)
+        return lambda: pipeline(PROMPT, num_inference_steps=self.steps, guidance_scale=self.guidance, output_type="np",
+                                generator=torch.Generator().manual_seed(1)).images
+
+
+WORKS = {"forward": Forward, "vae-decode": Vae, "vae-encode": VaeEncode, "text": Text, "picture": Picture}
+
+
+def load(work: str, model: str, batch: int | None, folder: Path) -> Forward | Vae | Text | Picture:
+    return WORKS[work](MODELS[model].with_overrides(batch, None), folder)
