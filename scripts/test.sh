@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up, builds and runs every test but the container's and the release files' (test_container.py, test_release.py): the C++ ones under ctest,
+# Sets up, builds and runs every test but those that take hours (test_container.py, test_release.py, test_stable_diffusion_cpp.py): the C++ ones under ctest,
 # the oracle's under pytest. Arguments go to pytest. Prints each stage's time.
 #
 # Environment: SDTUNE_SHORT_TESTS=1    leaves out tests marked as long: further layouts, trainings that learn, waits
@@ -22,7 +22,8 @@ export SDTUNE_NO_SKIP=${SDTUNE_NO_SKIP-1}
 selected=()
 [ -z "${SDTUNE_SHORT_TESTS:-}" ] || selected=(-m "not long")
 OMP_NUM_THREADS=${OMP_NUM_THREADS-1} .venv/bin/python -m pytest tests/python "${selected[@]}" --ignore tests/python/test_demo.py \
-  --ignore tests/python/test_container.py --ignore tests/python/test_release.py -n "${SDTUNE_TEST_JOBS:-$(nproc)}" --dist loadfile "$@"
+  --ignore tests/python/test_container.py --ignore tests/python/test_release.py \
+  --ignore tests/python/test_stable_diffusion_cpp.py -n "${SDTUNE_TEST_JOBS:-$(nproc)}" --dist loadfile "$@"
 # The demo has the machine to itself, as its users do.
 [ $# -gt 0 ] || .venv/bin/python -m pytest tests/python/test_demo.py
 echo "test: setup and build $built s, ctest $((ran_ctest - built)) s, pytest $((SECONDS - ran_ctest)) s"
