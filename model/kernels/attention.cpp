@@ -4,6 +4,7 @@
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -57,17 +58,21 @@ torch::Tensor forward_pass(const torch::Tensor& q, const torch::Tensor& k, const
                            const torch::Tensor& log_sums, Vectors vectors) {
   const Sizes sizes = sizes_of(q, k);
   torch::Tensor y = dense_like(q);
-  const int64_t blocks = (sizes.queries + attention::kQueries - 1) / attention::kQueries;
-  const attention::ForwardBlock run = attention::forward_block(vectors);
-  for_each_part(q.size(0) * q.size(2) * blocks, attention::forward_scratch(sizes), [&](int64_t part, float* scratch) {
-    const int64_t head = part / blocks, first = part % blocks * attention::kQueries;
+  const int64_t heads = q.size(0) * q.size(2), blocks = (sizes.queries + attention::kQueries - 1) / attention::kQueries;
+  // Every thread gets work: blocks that go together are bits that stay the same.
+  const int64_t parts_of_head = std::max<int64_t>(1, 2 * at::get_num_threads() / heads);
+  const int64_t together = std::clamp<int64_t>(blocks / parts_of_head, 1, attention::blocks_in_cache(sizes));
+  const int64_t parts = (blocks + together - 1) / together;
+  const attention::ForwardBlocks run = attention::forward_blocks(vectors);
+  for_each_part(heads * parts, attention::forward_scratch(sizes, together), [&](int64_t part, float* scratch) {
+    const int64_t head = part / parts, first = part % parts * together * attention::kQueries;
     run(sizes,
         {.q = rows_of(q, head),
          .k = rows_of(k, head),
          .v = rows_of(v, head),
          .y = rows_of(y, head),
          .log_sums = log_sums.mutable_data_ptr<float>() + head * sizes.queries},
-        first, std::min(attention::kQueries, sizes.queries - first), scratch);
+        first, std::min(together * attention::kQueries, sizes.queries - first), scratch);
   });
   return y;
 }
@@ -95,8 +100,10 @@ variable_list backward_pass(const variable_list& saved, const torch::Tensor& dy,
 
 std::optional<Vectors> vectors_of_this_cpu() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("x86-64-v4")) return Vectors::kAvx512;
-  if (__builtin_cpu_supports("x86-64-v3")) return Vectors::kAvx2;
+  const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (has_avx512) return Vectors::kAvx512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Vectors::kAvx2;
 #endif
   return std::nullopt;
 }

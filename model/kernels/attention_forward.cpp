@@ -42,62 +42,115 @@ SDTUNE_INLINE void next_keys(const Softmax& softmax, float* scores, int64_t keys
   store_vector(softmax.largest + first, largest);
 }
 
+// What a block of kQueries queries keeps from keys to keys.
+struct Block {
+  Block(const Sizes& sizes, float* memory)
+      : queries(memory),
+        results(queries + sizes.head * kQueries),
+        largest(results + packed_width(sizes) * kQueries),
+        sums(largest + kQueries) {}
+  static int64_t floats(const Sizes& sizes) { return kQueries * (sizes.head + packed_width(sizes) + 2); }
+
+  float* queries;  // [head, kQueries]
+  float* results;  // [kQueries, packed_width]
+  float* largest;  // [kQueries], as sums: see Softmax
+  float* sums;
+};
+
+SDTUNE_INLINE void begin(const Block& block, const Sizes& sizes, const Rows& q, int64_t first, int64_t count) {
+  read_rows(q, first, count, sizes, 1.0f / std::sqrt(static_cast<float>(sizes.head)), block.results);
+  transpose(block.results, count, sizes, block.queries);
+  std::fill_n(block.results, kQueries * packed_width(sizes), 0.0f);
+  std::fill_n(block.largest, kQueries, -1e30f);
+  std::fill_n(block.sums, kQueries, 0.0f);
+}
+
+// Keys and values that were packed for all blocks, and where the scores of one go.
+struct KeyTile {
+  int64_t count;
+  float* keys;    // [kKeys + kSpareRows, packed_width]
+  float* values;  // [kKeys, packed_width]
+  float* scores;  // [kKeys + kSpareRows, kQueries]
+};
+
 template <class Cpu>
-SDTUNE_INLINE void run_block(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count,
-                             float* scratch) {
-  const int64_t width = packed_width(sizes), used = used_width<Cpu>(sizes);
-  float* queries = scratch;                       // [head, kQueries]
-  float* keys = queries + sizes.head * kQueries;  // [kKeys + kSpareRows, width]
-  float* values = keys + (kKeys + kSpareRows) * width;
-  float* scores = values + kKeys * width;                     // [kKeys + kSpareRows, kQueries]
-  float* results = scores + (kKeys + kSpareRows) * kQueries;  // [kQueries, width]
-  float largest[kQueries], sums[kQueries], scales[kQueries];
-  std::fill_n(largest, kQueries, -1e30f);
-  std::fill_n(sums, kQueries, 0.0f);
-  const Softmax softmax = {largest, sums, scales};
+SDTUNE_INLINE void add_keys(const Block& block, const Sizes& sizes, const KeyTile& tile, int64_t count) {
+  const int64_t width = packed_width(sizes);
   const int64_t columns = (count + 2 * Cpu::kLanes - 1) / (2 * Cpu::kLanes) * (2 * Cpu::kLanes);
-  read_rows(head.q, first, count, sizes, 1.0f / std::sqrt(static_cast<float>(sizes.head)), results);
-  transpose(results, count, sizes, queries);
-  std::fill_n(results, kQueries * width, 0.0f);
-  for (int64_t key = 0; key < sizes.keys; key += kKeys) {
-    const int64_t now = std::min(kKeys, sizes.keys - key);
-    read_rows(head.k, key, now, sizes, 1.0f, keys);
-    read_rows(head.v, key, now, sizes, 1.0f, values);
-    update<Cpu>({keys, width, 1}, {queries, kQueries}, now, sizes.head, columns, nullptr, scores, kQueries);
-    for (int64_t i = 0; i < columns; i += Cpu::kLanes) next_keys<Cpu>(softmax, scores, now, i);
-    update<Cpu>({scores, 1, kQueries}, {values, width}, count, now, used, scales, results, width);
-  }
+  float scales[kQueries];
+  const Softmax softmax = {block.largest, block.sums, scales};
+  update<Cpu>({tile.keys, width, 1}, {block.queries, kQueries}, tile.count, sizes.head, columns, nullptr, tile.scores,
+              kQueries);
+  for (int64_t i = 0; i < columns; i += Cpu::kLanes) next_keys<Cpu>(softmax, tile.scores, tile.count, i);
+  update<Cpu>({tile.scores, 1, kQueries}, {tile.values, width}, count, tile.count, used_width<Cpu>(sizes), scales,
+              block.results, width);
+}
+
+SDTUNE_INLINE void finish(const Block& block, const Sizes& sizes, const ForwardHead& head, int64_t first,
+                          int64_t count) {
   for (int64_t r = 0; r < count; ++r) {
-    write_row(head.y, first + r, results + r * width, sizes, 1.0f / sums[r]);
-    head.log_sums[first + r] = largest[r] + std::log(sums[r]);
+    write_row(head.y, first + r, block.results + r * packed_width(sizes), sizes, 1.0f / block.sums[r]);
+    head.log_sums[first + r] = block.largest[r] + std::log(block.sums[r]);
+  }
+}
+
+template <class Cpu>
+SDTUNE_INLINE void run_blocks(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count,
+                              float* scratch) {
+  const int64_t width = packed_width(sizes);
+  KeyTile tile = {};
+  tile.keys = scratch;
+  tile.values = tile.keys + (kKeys + kSpareRows) * width;
+  tile.scores = tile.values + kKeys * width;
+  float* memory = tile.scores + (kKeys + kSpareRows) * kQueries;
+  const auto block_at = [&](int64_t at) { return Block(sizes, memory + at / kQueries * Block::floats(sizes)); };
+  for (int64_t at = 0; at < count; at += kQueries) {
+    begin(block_at(at), sizes, head.q, first + at, std::min(kQueries, count - at));
+  }
+  for (int64_t key = 0; key < sizes.keys; key += kKeys) {
+    tile.count = std::min(kKeys, sizes.keys - key);
+    read_rows(head.k, key, tile.count, sizes, 1.0f, tile.keys);
+    read_rows(head.v, key, tile.count, sizes, 1.0f, tile.values);
+    for (int64_t at = 0; at < count; at += kQueries) {
+      add_keys<Cpu>(block_at(at), sizes, tile, std::min(kQueries, count - at));
+    }
+  }
+  for (int64_t at = 0; at < count; at += kQueries) {
+    finish(block_at(at), sizes, head, first + at, std::min(kQueries, count - at));
   }
 }
 
 #if defined(__x86_64__)
-SDTUNE_AVX2 void block_avx2(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count, float* scratch) {
-  run_block<Avx2>(sizes, head, first, count, scratch);
+SDTUNE_AVX2 void blocks_avx2(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count,
+                             float* scratch) {
+  run_blocks<Avx2>(sizes, head, first, count, scratch);
 }
-SDTUNE_AVX512 void block_avx512(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count,
-                                float* scratch) {
-  run_block<Avx512>(sizes, head, first, count, scratch);
+SDTUNE_AVX512 void blocks_avx512(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count,
+                                 float* scratch) {
+  run_blocks<Avx512>(sizes, head, first, count, scratch);
 }
-SDTUNE_AVX2 void block_avx512_by_avx2(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count,
-                                      float* scratch) {
-  run_block<Avx512>(sizes, head, first, count, scratch);
+SDTUNE_AVX2 void blocks_avx512_by_avx2(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count,
+                                       float* scratch) {
+  run_blocks<Avx512>(sizes, head, first, count, scratch);
 }
 #endif
 
 }  // namespace
 
-int64_t forward_scratch(const Sizes& sizes) {
-  const int64_t width = packed_width(sizes), keys = kKeys + kSpareRows;
-  return kQueries * (sizes.head + keys + width) + (keys + kKeys) * width;
+int64_t forward_scratch(const Sizes& sizes, int64_t blocks) {
+  const int64_t keys = kKeys + kSpareRows;
+  return (keys + kKeys) * packed_width(sizes) + keys * kQueries + blocks * Block::floats(sizes);
 }
 
-ForwardBlock forward_block(Vectors vectors) {
+int64_t blocks_in_cache(const Sizes& sizes) {
+  constexpr int64_t kFloats = 40960;  // a third of the second cache of an AMD EPYC of family 25
+  return std::max<int64_t>(1, kFloats / Block::floats(sizes));
+}
+
+ForwardBlocks forward_blocks(Vectors vectors) {
 #if defined(__x86_64__)
-  if (vectors == Vectors::kAvx512ByAvx2) return block_avx512_by_avx2;
-  return vectors == Vectors::kAvx512 ? block_avx512 : block_avx2;
+  if (vectors == Vectors::kAvx512ByAvx2) return blocks_avx512_by_avx2;
+  return vectors == Vectors::kAvx512 ? blocks_avx512 : blocks_avx2;
 #else
   return nullptr;
 #endif

@@ -9,7 +9,7 @@
 namespace sdtune::model::attention {
 
 #define SDTUNE_AVX2 __attribute__((target("arch=x86-64-v3")))
-#define SDTUNE_AVX512 __attribute__((target("arch=x86-64-v4,prefer-vector-width=512")))
+#define SDTUNE_AVX512 __attribute__((target("arch=x86-64-v4")))
 
 // The registers of a kind of CPU: kRows x 2 of them hold sums, as many as hide the latency of a multiplication and
 // addition and leave registers for what is multiplied.

@@ -23,15 +23,20 @@ struct ForwardHead {
   float* log_sums;  // [L]: logs of the softmax' sums, for the backward pass
 };
 
-// Floats of scratch memory that a pass needs.
-int64_t forward_scratch(const Sizes& sizes);
-int64_t backward_scratch(const Sizes& sizes);
-
-// `count` queries from `first` on, at most kQueries; `first` is a multiple of it.
+// Queries that are worked on together.
 constexpr int64_t kQueries = 96;
-using ForwardBlock = void (*)(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count,
-                              float* scratch);
-ForwardBlock forward_block(Vectors vectors);
+
+// `count` queries from `first` on, a multiple of kQueries: in blocks that share what is read of keys and values. The
+// result is the same to the bit however queries are divided.
+using ForwardBlocks = void (*)(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count,
+                               float* scratch);
+ForwardBlocks forward_blocks(Vectors vectors);
+// How many blocks of one head stay in a core's cache together.
+int64_t blocks_in_cache(const Sizes& sizes);
+
+// Floats of scratch memory that a pass needs.
+int64_t forward_scratch(const Sizes& sizes, int64_t blocks);
+int64_t backward_scratch(const Sizes& sizes);
 
 struct BackwardHead {
   Rows q, k, v, y, dy, dq, dk, dv;
