@@ -26,7 +26,7 @@ OF_EARLIER_COMMITS = {ROOT / "docs" / "measurements" / "house.md"}  # its table 
 NO_FILES_OF_OURS = {"models/Lora", "models/loras", "models/tiny-random", "tests/LAYER/ROOM/x_test.cpp", "scripts/docker/NAME"}
 # kohya's, Hugging Face's, CMake's and build's.
 FLAGS_OF_OTHERS = {"--ss", "--ds", "--local-dir", "--include", "--preset", "--install", "--wheel", "--help", "--version",
-                   "--read-only", "--shm-size", "--sampling-method", "--scheduler", "--push-to-hub", "--hub-token", "--fsdp",
+                   "--read-only", "--shm-size", "--rng", "--sampling-method", "--scheduler", "--push-to-hub", "--hub-token", "--fsdp",
                    "--deepspeed", "--multi_gpu", "--num_processes", "--num_machines", "--mixed_precision", "--no_python"}
 FOLDERS = "app|cmake|configs|docs|examples|model|models|python|requirements|scripts|tests|train"
 
