@@ -59,7 +59,7 @@ torch::Tensor forward_pass(const torch::Tensor& q, const torch::Tensor& k, const
   const Sizes sizes = sizes_of(q, k);
   torch::Tensor y = dense_like(q);
   const int64_t heads = q.size(0) * q.size(2), blocks = (sizes.queries + attention::kQueries - 1) / attention::kQueries;
-  // Every thread gets work: blocks that go together are bits that stay the same.
+  // As many blocks together as leave each thread work; how many they are changes no bit.
   const int64_t parts_of_head = std::max<int64_t>(1, 2 * at::get_num_threads() / heads);
   const int64_t together = std::clamp<int64_t>(blocks / parts_of_head, 1, attention::blocks_in_cache(sizes));
   const int64_t parts = (blocks + together - 1) / together;
@@ -103,7 +103,9 @@ std::optional<Vectors> vectors_of_this_cpu() {
   const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (has_avx512) return Vectors::kAvx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Vectors::kAvx2;
+  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                        __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  if (has_avx2) return Vectors::kAvx2;
 #endif
   return std::nullopt;
 }

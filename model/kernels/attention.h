@@ -8,13 +8,13 @@
 namespace sdtune::model {
 
 namespace attention {
-// How the kernels are compiled. The last one computes what AVX-512 does, to the same bits and slowly, on every CPU with
-// AVX2: for tests.
+// How the kernels are compiled. The last one is AVX-512's source compiled for AVX2, slow: for tests on CPUs without
+// AVX-512.
 enum class Vectors : int8_t { kAvx2, kAvx512, kAvx512ByAvx2 };
 }  // namespace attention
 
-// Whether tiled_attention takes these and is faster than LibTorch's: on the CPU with AVX2, float32 or bfloat16, heads
-// of a multiple of 8 up to 160 numbers.
+// Whether tiled_attention takes these: on a CPU with AVX2, float32 or bfloat16, heads of a multiple of 8 up to 160
+// numbers.
 bool can_attend_in_tiles(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v);
 
 // softmax(q k^T / sqrt(d)) v for q [B, L, H, d], k and v [B, M, H, d] -> [B, L, H, d]; differentiable. Scores, softmax
