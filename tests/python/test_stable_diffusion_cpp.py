@@ -1,7 +1,7 @@
 """Our single files, LoRAs and images beside stable-diffusion.cpp's, which is another implementation in another library.
 
-Not among the tests of scripts/test.sh, because its build and bases of the published sizes take about half an hour, 16 GB of memory and
-20 GB of disk (SD 1.5 alone, `-k sd1`: ten minutes and 5 GB):
+Not among the tests of scripts/test.sh, because it needs that program and bases of the published sizes: SD 1.5 alone, `-k sd1`, takes ten
+minutes and 5 GB of disk on two cores. SD 2.1 and SDXL were not run yet:
 
     export SDTUNE_STABLE_DIFFUSION_CPP=$(scripts/stable_diffusion_cpp.sh)
     python -m pytest tests/python/test_stable_diffusion_cpp.py -n 0
@@ -153,7 +153,7 @@ def test_sampler_names_map(base: Base, tmp_path: Path) -> None:
     mine = ours(base, tmp_path / "ours", "--sampler", "dpm++2m_karras")
     alike = correlation(mine, theirs(base, tmp_path / "theirs", "--sampling-method", "dpm++2m", "--scheduler", "karras"))
     print(f"dpm++2m_karras: correlation {alike:.6f}")
-    assert alike >= 0.999
+    assert alike >= LEAST_CORRELATION
 
 
 @EVERY_FAMILY
@@ -161,7 +161,8 @@ def test_euler_trailing_is_sgm_uniform(base: Base, plain: tuple[Pixels, Pixels],
     """By name, with their own noise levels, which lie at most one of 1000 timesteps beside ours."""
     other = theirs(base, tmp_path / "theirs", "--scheduler", "sgm_uniform")
     print(f"{base.family}: sgm_uniform: correlation {correlation(plain[0], other):.6f}")
-    assert correlation(plain[0], other) >= 0.999
+    assert correlation(plain[0], other) >= LEAST_CORRELATION
+    assert correlation(plain[0], theirs(base, tmp_path / "karras", "--scheduler", "karras")) < LEAST_CORRELATION  # 0.99981
 
 
 @SD1
