@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <system_error>
 
 namespace sdtune::model {
@@ -71,14 +72,15 @@ std::string first_line(const std::filesystem::path& path) {
   return line;
 }
 
-// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.82.07  Release Build ..." -> "580.82.07".
+// The word that is a release number, wherever it stands: NVIDIA's own module says "NVRM version: NVIDIA UNIX x86_64
+// Kernel Module  580.82.07  Release Build ..", the open one ".. UNIX Open Kernel Module for x86_64  580.159.04 ..".
 std::string kernel_module_release(const std::filesystem::path& root) {
-  const std::string line = first_line(root / "proc/driver/nvidia/version");
-  const std::size_t at = line.find("Kernel Module");
-  if (at == std::string::npos) return "";
-  const std::size_t begin = line.find_first_of("0123456789", line.find(' ', at + 7));
-  if (begin == std::string::npos) return "";
-  return line.substr(begin, line.find_first_not_of("0123456789.", begin) - begin);
+  std::istringstream words(first_line(root / "proc/driver/nvidia/version"));
+  for (std::string word; words >> word;) {
+    const bool is_number = word.find_first_not_of("0123456789.") == std::string::npos;
+    if (is_number && word.find('.') != std::string::npos) return word;
+  }
+  return "";
 }
 
 // CUDA stops reading the list at the first entry that names no device.

@@ -40,8 +40,8 @@ class StubbedMachine:
         """The file by which docker marks a container."""
         (self.root / ".dockerenv").write_text("")
 
-    def add_kernel_module(self, release: str) -> None:
-        """The driver's part in the kernel, which a container shows whether it may use the GPU or not."""
+    def add_kernel_module(self, release: str, name: str = "x86_64 Kernel Module") -> None:
+        """The driver's part in the kernel, which a container shows whether it may use the GPU or not; the open one has another name."""
         folder = self.root / "proc" / "driver" / "nvidia"
         folder.mkdir(parents=True)
-        (folder / "version").write_text(f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {release}  Release Build\n")
+        (folder / "version").write_text(f"NVRM version: NVIDIA UNIX {name}  {release}  Release Build\n")

@@ -117,6 +117,13 @@ def test_the_committed_page_is_what_doctor_says() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("name", ["x86_64 Kernel Module", "Open Kernel Module for x86_64"])
+def test_the_release_of_the_kernel_module_is_read(machine: StubbedMachine, name: str) -> None:
+    """NVIDIA's own module and the open one name themselves differently; an H200's said "x86_64" before its release."""
+    machine.add_kernel_module("580.159.04", name)
+    assert doctor(machine.environment("NVIDIA H200=9.0"))[1]["driver"]["release"] == "580.159.04"
+
+
 def test_a_driver_that_is_too_old_is_no_ok(machine: StubbedMachine) -> None:
     needs_kernels()
     for cuda, status in ((12040, "warn"), (13000, "ok"), (13010, "ok")):

@@ -1,7 +1,6 @@
 #include "train/prove/plain_steps.h"
 
 #include <ATen/core/grad_mode.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -46,6 +45,18 @@ torch::Tensor plain_loss(Run& run, const StepRecord& of, std::int64_t index) {
   return (predicted - target).pow(2).mean();
 }
 
+// By a backward pass of the whole: recomputed activations give weights their gradients in no other way.
+std::vector<torch::Tensor> gradients_of(const torch::Tensor& loss, std::vector<torch::Tensor>& weights) {
+  loss.backward();
+  std::vector<torch::Tensor> gradients;
+  for (torch::Tensor& weight : weights) {
+    TORCH_CHECK(weight.grad().defined(), "plain_steps: a trained weight has no gradient");
+    gradients.push_back(weight.grad());
+    weight.mutable_grad().reset();
+  }
+  return gradients;
+}
+
 torch::Tensor as_tensor(const std::vector<double>& values) {
   return torch::tensor(values, torch::kFloat64).to(torch::kFloat32);
 }
@@ -67,7 +78,7 @@ StepRecord plain_steps(Run& run, const StepRecord& of) {
   const auto count = of.facts.at("steps").get<std::int64_t>();
   for (std::int64_t index = 0; index < count; ++index) {
     const torch::Tensor loss = plain_loss(run, of, index);
-    std::vector<torch::Tensor> gradients = torch::autograd::grad({loss}, weights);
+    std::vector<torch::Tensor> gradients = gradients_of(loss, weights);
     losses.push_back(loss.item<double>());
     norms.push_back(norm_of(gradients));
     for (std::size_t i = 0; index == 0 && i < trained.size(); ++i) {

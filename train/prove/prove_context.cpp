@@ -70,7 +70,7 @@ TrainConfig step_config(const ProveContext& context, const std::string& mixed_pr
   config.run.train_batch_size = 2;
   config.run.gradient_accumulation_steps = 1;
   config.run.micro_batch = "1";
-  config.run.gradient_checkpointing = context.is_cuda;
+  config.run.gradient_checkpointing = true;
   config.run.max_train_steps = context.recorded_steps + kSpareSteps;
   config.run.num_train_epochs.reset();
   config.data.with_prior_preservation = false;

@@ -197,6 +197,11 @@ void where(torch::jit::Stack& stack, std::size_t arguments) {
   call.give({recorded_tensor(sizes, at::result_type(call.tensor(1), call.tensor(2)))});
 }
 
+void like_first(torch::jit::Stack& stack, std::size_t arguments) {
+  Call call(stack, arguments);
+  call.give({like(call.tensor(0))});
+}
+
 void like_second(torch::jit::Stack& stack, std::size_t arguments) {
   Call call(stack, arguments);
   call.give({like(call.tensor(1))});
@@ -205,6 +210,26 @@ void like_second(torch::jit::Stack& stack, std::size_t arguments) {
 void places_like_first(torch::jit::Stack& stack, std::size_t arguments) {
   Call call(stack, arguments);
   call.give({recorded_tensor(call.tensor(0).sizes(), at::kLong)});
+}
+
+void truths_like_first(torch::jit::Stack& stack, std::size_t arguments) {
+  Call call(stack, arguments);
+  call.give({recorded_tensor(call.tensor(0).sizes(), at::kBool)});
+}
+
+// (self, target, reduction, ..)
+void huber_loss(torch::jit::Stack& stack, std::size_t arguments) {
+  Call call(stack, arguments);
+  const auto sizes = at::infer_size(call.tensor(0).sizes(), call.tensor(1).sizes());
+  const bool keeps_all = call[2].toInt() == 0;
+  call.give({recorded_tensor(keeps_all ? at::IntArrayRef(sizes) : at::IntArrayRef(), call.tensor(0).scalar_type())});
+}
+
+// CUDA's buffer for the backward pass is empty.
+void log_sigmoid(torch::jit::Stack& stack, std::size_t arguments) {
+  Call call(stack, arguments);
+  const at::Tensor x = call.tensor(0);
+  call.give({like(x), recorded_tensor({0}, x.scalar_type())});
 }
 
 void number_like_first(torch::jit::Stack& stack, std::size_t arguments) {
@@ -270,6 +295,12 @@ const std::map<std::string, ResultShape> kShapes = {
     {"aten::where.self", where},
     {"aten::mse_loss_backward", like_second},
     {"aten::bucketize.Tensor", places_like_first},
+    {"aten::isnan", truths_like_first},
+    {"aten::huber_loss", huber_loss},
+    {"aten::log_sigmoid_forward", log_sigmoid},
+    {"aten::log_sigmoid_backward", like_second},
+    {"aten::relu", like_first},
+    {"aten::leaky_relu_backward", like_second},
     {"aten::max", number_like_first},
     {"aten::min", number_like_first},
     {"aten::_foreach_norm.Scalar", list_of_numbers},

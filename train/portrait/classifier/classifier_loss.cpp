@@ -55,9 +55,10 @@ torch::Tensor landmark_loss(const ClassifierOutput& output, const Labels& labels
 }
 
 torch::Tensor classifier_loss(const ClassifierOutput& output, const Labels& labels) {
-  const torch::Tensor numbers = labels.numbers.narrow(1, 0, output.numbers.size(1));
-  return class_loss(output.logits, labels.classes) + kNumberWeight * number_loss(output.numbers, numbers) +
-         kIdentityWeight * identity_loss(output.embedding, labels.people) +
+  const torch::Tensor numbers = output.numbers.to(torch::kFloat32),
+                      wanted = labels.numbers.narrow(1, 0, numbers.size(1));
+  return class_loss(output.logits.to(torch::kFloat32), labels.classes) + kNumberWeight * number_loss(numbers, wanted) +
+         kIdentityWeight * identity_loss(output.embedding.to(torch::kFloat32), labels.people) +
          kLandmarkWeight * landmark_loss(output, labels);
 }
 

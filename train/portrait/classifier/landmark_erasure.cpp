@@ -82,9 +82,12 @@ torch::Tensor mask_of(const Disc& disc, std::int64_t side) {
   return ((1.0 + kSoftEdge - radius) / kSoftEdge).clamp(0.0, 1.0).to(torch::kFloat32);
 }
 
+// The mean over a window cut at the borders, of columns and then of rows: a square window's cost grows with its area.
 torch::Tensor surroundings(const torch::Tensor& image) {
-  const std::int64_t window = image.size(2) / kBlurShare | 1;
-  return torch::avg_pool2d(image.unsqueeze(0), window, 1, window / 2, /*ceil_mode=*/false, /*count_include_pad=*/false)
+  const std::int64_t window = image.size(2) / kBlurShare | 1, half = window / 2;
+  const torch::Tensor columns = torch::avg_pool2d(image.unsqueeze(0), {window, 1}, 1, {half, 0}, /*ceil_mode=*/false,
+                                                  /*count_include_pad=*/false);
+  return torch::avg_pool2d(columns, {1, window}, 1, {0, half}, /*ceil_mode=*/false, /*count_include_pad=*/false)
       .squeeze(0);
 }
 

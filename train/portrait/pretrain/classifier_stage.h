@@ -4,6 +4,7 @@
 #include "train/portrait/classifier/augmentation.h"
 #include "train/portrait/classifier/classifier_network.h"
 #include "train/portrait/pretrain/image_pool.h"
+#include "train/portrait/pretrain/label_cache.h"
 #include "train/portrait/pretrain/pool_order.h"
 #include "train/portrait/pretrain/stage.h"
 
@@ -34,6 +35,7 @@ class ClassifierStage : public Stage {
   std::uint64_t seed_;
   classifier::Reconstruct reconstruct_;
   PoolOrder people_;
+  LabelCache labels_;
 };
 
 }  // namespace sdtune::train::pretrain

@@ -141,6 +141,7 @@ class Pretraining {
     VaeStageOptions stage_options;
     stage_options.seed = static_cast<std::uint64_t>(options_.seed);
     stage_options.batch_size = options_.vae.batch_size;
+    stage_options.images = options_.vae_images.value_or(0);
     stage_options.head_weight = design_.vae_head_weight;
     stage_options.perceptual_weight = design_.perceptual_weight;
     stage_options.adversarial_share = design_.adversarial_share;
@@ -148,6 +149,7 @@ class Pretraining {
     VaeStage stage(bundle_.vae, pool_, stage_options,
                    [this](const torch::Tensor& images) { return features_->maps(images.to(torch::kFloat32)); });
     StagePlan vae = plan("vae", options_.vae);
+    if (options_.vae_images) vae.identity.settings["vae_images"] = std::to_string(*options_.vae_images);
     if (design_.adversarial_share > 0) {
       vae.identity.settings["vae_adversarial_start"] = std::to_string(stage_options.adversarial_start);
     }

@@ -51,6 +51,10 @@ void add_images(OptionGroup group, PretrainOptions& options) {
       .add("features_images", &options.features_images,
            "The first of them, which the stage features is trained on: it need not wait for the others.")
       .range(64, 1e8);
+  group
+      .add("vae_images", &options.vae_images,
+           "The first of them, which the stage vae is trained on; unset: all. Fewer spare it a wait for renders.")
+      .range(64, 1e8);
   group.add("render_threads", &options.render_threads, "Threads for rendering; 0: one per core.").range(0, 1024);
 }
 

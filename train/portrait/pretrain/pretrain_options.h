@@ -33,7 +33,8 @@ struct PretrainOptions {
   std::int64_t render_threads = 0;  // 0: as many as there are cores
   StageOptions vae{6000, 32, 1e-3};
   StageOptions features{1000, 128, 1e-3};
-  std::int64_t features_images = 16384;  // of num_images, that the features stage sees
+  std::int64_t features_images = 16384;    // of num_images, that the features stage sees
+  std::optional<std::int64_t> vae_images;  // likewise of the vae stage
   StageOptions classifier{8000, 128, 1e-3};
   StageOptions text{1500, 128, 1e-3};
   StageOptions base{60000, 32, 1e-3};

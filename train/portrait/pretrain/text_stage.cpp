@@ -79,7 +79,7 @@ torch::Tensor TextStage::loss(std::uint64_t step) {
         portrait::caption(portraits.back().who, portraits.back().now, order_.caption_seed(indices[i], first + i)));
   }
   const torch::Tensor classes = sayable(classifier::labels_of(portraits).classes).to(bundle_.device());
-  return classifier::class_loss(logits(texts), classes);
+  return classifier::class_loss(logits(texts).to(torch::kFloat32), classes);
 }
 
 }  // namespace sdtune::train::pretrain

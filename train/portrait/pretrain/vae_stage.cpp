@@ -4,6 +4,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "model/core/random.h"
@@ -54,7 +55,8 @@ torch::Tensor divergence_loss(const model::Moments& moments) {
 VaeStage::VaeStage(model::AutoencoderKL vae, ImagePool& pool, const VaeStageOptions& options, FeatureMaps maps)
     : vae_(std::move(vae)),
       pool_(pool),
-      order_(options.seed, pool.count(), ImagePool::kShard),
+      order_(options.seed, options.images > 0 ? std::min(options.images, pool.count()) : pool.count(),
+             ImagePool::kShard),
       options_(options),
       maps_(std::move(maps)) {
   if (options_.adversarial_share == 0) return;

@@ -28,6 +28,7 @@ using FeatureMaps = std::function<std::vector<torch::Tensor>(const torch::Tensor
 struct VaeStageOptions {
   std::uint64_t seed = 0;
   std::int64_t batch_size = 32;
+  std::int64_t images = 0;             // the first so many of the pool are trained on; 0: all
   double head_weight = 1.0;            // of the error on the head, against 1 elsewhere
   double perceptual_weight = 0;        // of perceptual_loss; above 0 with `maps` alone
   double adversarial_share = 0;        // 0: no discriminator; see adversarial_start

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <stdexcept>
 
 #include "tests/support/scratch_folder.h"
@@ -44,6 +45,21 @@ TEST(ClassifierStage, ReachesEveryParameterAndTheVae) {
     EXPECT_GT(parameter.weight.grad().abs().sum().item<double>(), 0.0) << parameter.name;
   }
   EXPECT_GT(reconstructed, 0);
+}
+
+// Weights of 8 bits of mantissa; the loss itself is computed in float32. Another step's loss is further off.
+TEST(ClassifierStage, InBfloat16HasTheSameLossButForRounding) {
+  const test::ScratchFolder scratch;
+  ImagePool pool(real_file_system(), pool_of(scratch.path(), 64, 132));
+  torch::manual_seed(1);
+  classifier::ClassifierNetwork network;
+  ClassifierStage stage("judge", pool, network, 5, {});
+  const double exact = stage.loss(7).item<double>(), of_another_step = stage.loss(8).item<double>();
+  network->to(torch::kBFloat16);
+  const torch::Tensor loss = stage.loss(7);
+  EXPECT_EQ(loss.scalar_type(), torch::kFloat32);
+  EXPECT_NEAR(loss.item<double>(), exact, 2e-3 * exact);
+  EXPECT_GT(std::abs(of_another_step - exact), 2e-3 * exact);
 }
 
 // The classifier of 128 px learns landmarks too, and from the first images of the pool alone where it is told so.

@@ -120,5 +120,21 @@ TEST(VaeStage, ThePerceptualTermCounts) {
   EXPECT_GT(distance(gradients(perceptual, 0).at(kLast).clone(), gradients(plain, 0).at(kLast).clone()), 1e-3);
 }
 
+TEST(VaeStage, OfTheFirstImagesNeedsNoOthers) {
+  Autoencoder autoencoder;
+  ImagePool four(real_file_system(),
+                 {.folder = autoencoder.scratch.path() / "four", .size = 64, .count = 4, .views = 4, .threads = 2});
+  VaeStage first(autoencoder.vae, autoencoder.pool, {.batch_size = 2, .images = 4}),
+      of_four(autoencoder.vae, four, {.batch_size = 2});
+  VaeStage all(autoencoder.vae, autoencoder.pool, {.batch_size = 2});
+  bool is_of_all = true;
+  for (std::uint64_t step = 0; step < 4; ++step) {
+    const double loss = first.loss(step).item<double>();
+    EXPECT_EQ(loss, of_four.loss(step).item<double>());
+    is_of_all = is_of_all && loss == all.loss(step).item<double>();
+  }
+  EXPECT_FALSE(is_of_all);
+}
+
 }  // namespace
 }  // namespace sdtune::train::pretrain
