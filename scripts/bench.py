@@ -24,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from bench.compare import Measurement, measure
-from bench.machine import describe_machine
+from bench.machine import describe_commit, describe_machine
 from bench.models import MODELS
 from bench.plan import measure_plan
 from bench.train import measure_training
@@ -69,7 +69,7 @@ def main() -> None:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         result = run(options, folder)
-    result = {"command": command_of(options), "machine": describe_machine(), **result}
+    result = {"command": command_of(options), "commit": describe_commit(), "machine": describe_machine(), **result}
     text = json.dumps(result, indent=1)
     print(text)
     if options.output:

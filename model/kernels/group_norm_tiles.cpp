@@ -38,13 +38,15 @@ SDTUNE_INLINE void moments(const T* x, Tile tile, double* sum, double* square) {
   }
 }
 
+// x and y may be the same map; a number is read before it is written, and no other is needed.
 template <bool kSilu, class T>
-SDTUNE_INLINE void apply(const T* __restrict x, T* __restrict y, Tile tile, const TileAffine& affine) {
+SDTUNE_INLINE void apply(const T* x, T* y, Tile tile, const TileAffine& affine) {
   const float* __restrict scale = affine.scale;
   const float* __restrict shift = affine.shift;
   for (int64_t row = 0; row < tile.rows; ++row) {
     const T* in = x + row * tile.stride;
     T* out = y + row * tile.stride;
+#pragma GCC ivdep
     for (int64_t j = 0; j < tile.width; ++j) {
       const float z = scale[j] * load(in + j) + shift[j];
       store(out + j, kSilu ? z * fast_sigmoid(z) : z);

@@ -1,5 +1,7 @@
 #include "model/nn/norm.h"
 
+#include <utility>
+
 #include "model/kernels/group_norm.h"
 
 namespace sdtune::model {
@@ -21,6 +23,15 @@ torch::Tensor GroupNormImpl::forward_activated(const torch::Tensor& x, Activatio
   const bool silu = activation == Activation::kSilu;
   const torch::Tensor y = group_norm(
       x, {.weight = weight, .bias = bias, .offset = offset, .groups = num_groups_, .eps = eps_, .silu = silu});
+  return silu ? y : activate(y, activation);
+}
+
+torch::Tensor GroupNormImpl::forward_activated_over(torch::Tensor x, Activation activation,
+                                                    const torch::Tensor& offset) {
+  const bool silu = activation == Activation::kSilu;
+  const torch::Tensor y = group_norm_over(
+      std::move(x),
+      {.weight = weight, .bias = bias, .offset = offset, .groups = num_groups_, .eps = eps_, .silu = silu});
   return silu ? y : activate(y, activation);
 }
 

@@ -1,5 +1,7 @@
 #include "model/nn/resample.h"
 
+#include "model/kernels/upsampled_conv2d.h"
+
 namespace sdtune::model {
 
 Downsample2DImpl::Downsample2DImpl(int64_t channels, int64_t padding)
@@ -19,6 +21,10 @@ Upsample2DImpl::Upsample2DImpl(int64_t channels)
 }
 
 torch::Tensor Upsample2DImpl::forward(const torch::Tensor& x, int64_t height, int64_t width) {
+  const bool doubles = height == 2 * x.size(2) && width == 2 * x.size(3);
+  if (doubles && conv_->branches.empty() && can_convolve_upsampled(x, conv_->weight, conv_->bias)) {
+    return upsampled_conv2d(x, conv_->weight, conv_->bias);
+  }
   return conv_(torch::upsample_nearest2d(x, {height, width}));
 }
 

@@ -1,5 +1,7 @@
 #include "model/nn/resnet_block.h"
 
+#include <utility>
+
 #include "model/core/check.h"
 
 namespace sdtune::model {
@@ -35,7 +37,7 @@ torch::Tensor ResnetBlock2DImpl::forward(const torch::Tensor& x, const torch::Te
   // A statement each, so that none keeps the map before the last alive.
   torch::Tensor y = norm1_->forward_activated(x, options_.activation);
   y = conv1_(y);
-  y = norm2_->forward_activated(y, options_.activation, offset);
+  y = norm2_->forward_activated_over(std::move(y), options_.activation, offset);
   y = conv2_(y);
   // In place: a convolution needs its input in backward, not its result.
   y.add_(conv_shortcut_ ? conv_shortcut_(x) : x);

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from pathlib import Path
 
 import torch
 
 ISA_FLAGS = ("avx2", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16")
+
+
+def describe_commit() -> str | None:
+    """What is checked out, with -dirty behind it where files differ; None outside a repository."""
+    asked = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return asked.stdout.strip() or None
 
 
 def describe_machine() -> dict[str, object]:

@@ -130,12 +130,12 @@ class Picture:
         pass
 
     def ours(self, candidate: Candidate) -> Call:
-        pipeline = sdtune.StableDiffusionPipeline.from_pretrained(str(BASE), torch_dtype=candidate.dtype).to("cpu")
+        pipeline = sdtune.StableDiffusionPipeline.from_pretrained(str(BASE), dtype=candidate.dtype, device="cpu")
         return lambda: pipeline(PROMPT, num_inference_steps=self.steps, guidance_scale=self.guidance, seed=1, output_type="np").images
 
     def theirs(self, candidate: Candidate) -> Call:
         from diffusers import StableDiffusionPipeline
-        pipeline = StableDiffusionPipeline.from_pretrained(BASE, torch_dtype=getattr(torch, candidate.dtype), safety_checker=None)
+        pipeline = StableDiffusionPipeline.from_pretrained(BASE, dtype=getattr(torch, candidate.dtype), safety_checker=None)
         pipeline.set_progress_bar_config(disable=True)
         for part in (pipeline.unet, pipeline.vae):
             in_layout(part, candidate)

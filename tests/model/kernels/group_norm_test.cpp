@@ -115,5 +115,22 @@ TEST(GroupNorm, LetsNotANumberThrough) {
   EXPECT_TRUE(fused(in, 2, 1e-5, true, false).isnan().any().item<bool>());
 }
 
+TEST(GroupNorm, OverItsInputIsTheSameBitsAndOnlyWithoutGradients) {
+  for (const torch::Dtype dtype : {torch::kFloat32, torch::kBFloat16}) {
+    for (const auto format : {torch::MemoryFormat::Contiguous, torch::MemoryFormat::ChannelsLast}) {
+      const torch::Tensor x = torch::randn({2, 48, 9, 7}).to(dtype).contiguous(format);
+      const torch::Tensor weight = torch::randn({48}).to(dtype), bias = torch::randn({48}).to(dtype);
+      const GroupNormArguments arguments = {
+          .weight = weight, .bias = bias, .offset = torch::randn({2, 48}).to(dtype), .groups = 8, .silu = true};
+      const torch::Tensor expected = group_norm(x, arguments), given = x.clone();
+      EXPECT_TRUE(group_norm_over(given, arguments).equal(expected));
+      EXPECT_TRUE(given.equal(expected));
+      const torch::Tensor trained = x.clone().set_requires_grad(true);
+      EXPECT_TRUE(group_norm_over(trained, arguments).equal(expected));
+      EXPECT_TRUE(trained.equal(x));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sdtune::model
