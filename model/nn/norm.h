@@ -18,7 +18,7 @@ class GroupNormImpl : public torch::nn::Module {
   // activation(norm(x + offset)); offset [B, C] may be undefined. With SiLU that is one fused pass.
   torch::Tensor forward_activated(const torch::Tensor& x, Activation activation,
                                   const torch::Tensor& offset = torch::Tensor());
-  // The same for an x that nobody else reads, which may be written over (group_norm_over).
+  // The same for an x that is read nowhere else, which may be written over (group_norm_over).
   torch::Tensor forward_activated_over(torch::Tensor x, Activation activation,
                                        const torch::Tensor& offset = torch::Tensor());
 

@@ -41,7 +41,7 @@ def named_files(text: str) -> list[str]:
     return paths
 
 
-@pytest.mark.parametrize("script", ["make_api_pages.py", "draw_map.py"])
+@pytest.mark.parametrize("script", ["make_api_pages.py", "draw_map.py", "make_performance_table.py"])
 def test_pages_are_not_stale(script: str) -> None:
     package = str(Path(sdtune.__file__).parent.parent)
     done = subprocess.run([sys.executable, str(ROOT / "scripts" / script), "--check"], capture_output=True, text=True, timeout=120,

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Writes docs/performance.md of what scripts/bench.py measured: docs/measurements/speed/*.json, a column a kind of processor.
+
+    scripts/make_performance_table.py [--check]      --check: writes nothing; exit 1 where the page says otherwise
+
+A measurement on a kind that has none yet is a file more; one that is made again takes the place of the older file of its kind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "measurements" / "speed"
+PAGE = ROOT / "docs" / "performance.md"
+HEAD = """# Speed, by kind of processor
+
+Written by `scripts/make_performance_table.py` of [measurements/speed](measurements/speed), which `scripts/bench.py` measured: processes of
+sdtune and of diffusers take turns on one machine, after their results were compared. A ratio is the median of neighbouring rounds; **above 1
+sdtune is faster**, and what is below is bold. In parentheses the least and the most of the rounds, and the number formats of sdtune and of diffusers. A
+dash: not measured on that kind.
+"""
+NEXT = """
+## Measure yours
+`scripts/bench.py forward --model sd15 --output FILE.json`, likewise its other works (`--help`
+lists them), on a machine that does nothing else; the files into docs/measurements/speed, named as those there; then
+`scripts/make_performance_table.py`.
+"""
+# The start of a file's name, and what the row is called. In the order of the page.
+ROWS = {
+    "forward_sd15_b1": "UNet forward, SD 1.5 size, batch 1", "forward_10m_b4": "UNet forward, 10 M, batch 4",
+    "vae-decode": "VAE decode, 512 px, first call included", "vae-encode": "VAE encode, 512 px, first call included",
+    "text": "text encoder of SD 1.5", "picture": "an image of portrait-64, 30 steps with guidance",
+    "train_sd15_b1": "training step, SD 1.5 size, batch 1", "train_10m_b4": "training step, 10 M, batch 4",
+    "train_10m_b8": "training step, 10 M, batch 8",
+}
+PAIRS = {"each_at_its_best": "Each at its best", "both_float32": "Both in float32"}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One pair of sides of one file."""
+
+    ours: str
+    theirs: str
+    ratio: float
+    least: float
+    most: float
+    peak: tuple[float, float] | None  # GiB
+
+    def cell(self) -> str:
+        ratio = f"{self.ratio:.2f}"
+        formats = f"{short(self.ours)}, {short(self.theirs)}"
+        return f"{ratio if self.ratio >= 1 else f'**{ratio}**'} ({self.least:.2f} to {self.most:.2f}; {formats})"
+
+
+def short(candidate: str) -> str:
+    """float32, contiguous -> float32; the layout is in the file."""
+    return candidate.split(",")[0].replace("bfloat16", "bf16")
+
+
+def figure_of(pair: dict[str, object]) -> Figure:
+    peaks = pair.get("peak_memory_gib_ours"), pair.get("peak_memory_gib_theirs")
+    return Figure(str(pair["ours"]), str(pair["theirs"]), pair["ratio"], pair["ratio_min"], pair["ratio_max"],
+                  None if None in peaks else peaks)
+
+
+def figures(measured: dict[str, object]) -> dict[str, Figure]:
+    """By pair. Older files have one, in which sdtune's format is float32."""
+    if "ratio" in measured:
+        both = {"ours": measured.get("our_dtype", "float32"), "theirs": measured["diffusers_best"], **measured}
+        return {"each_at_its_best": figure_of(both)}
+    return {name: figure_of(measured[name]) for name in PAIRS}
+
+
+def read_all() -> dict[str, dict[str, dict[str, object]]]:
+    """Row -> processor -> file."""
+    found: dict[str, dict[str, dict[str, object]]] = {row: {} for row in ROWS}
+    for path in sorted(FOLDER.glob("*.json")):
+        row = next((row for row in ROWS if path.name.startswith(row + "_")), None)
+        if row is None:
+            raise SystemExit(f"{path.name}: its name begins with none of {', '.join(ROWS)}")
+        measured = json.loads(path.read_text())
+        processor = measured["machine"]["cpu"].replace("(R)", "")
+        if processor in found[row]:
+            raise SystemExit(f"{path.name}: {row} on {processor} is there twice")
+        found[row][processor] = measured
+    return found
+
+
+def table(found: dict[str, dict[str, dict[str, object]]], pair: str, processors: list[str]) -> list[str]:
+    lines = ["| | " + " | ".join(processors) + " |", "|---" * (len(processors) + 1) + "|"]
+    for row, by_processor in found.items():
+        cells = [figures(by_processor[one]).get(pair) if one in by_processor else None for one in processors]
+        if any(cells):
+            lines.append(f"| {ROWS[row]} | " + " | ".join(cell.cell() if cell else "-" for cell in cells) + " |")
+    return lines
+
+
+def peaks(found: dict[str, dict[str, dict[str, object]]], processors: list[str]) -> list[str]:
+    lines = ["| GiB: sdtune, diffusers | " + " | ".join(processors) + " |", "|---" * (len(processors) + 1) + "|"]
+    for row, by_processor in found.items():
+        cells = []
+        for one in processors:
+            figure = figures(by_processor[one])["each_at_its_best"] if one in by_processor else None
+            cells.append(f"{figure.peak[0]:.2f}, {figure.peak[1]:.2f}" if figure and figure.peak else "-")
+        if any(cell != "-" for cell in cells):
+            lines.append(f"| {ROWS[row]} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def page() -> str:
+    found = read_all()
+    processors = sorted({processor for by_processor in found.values() for processor in by_processor})
+    lines = [HEAD]
+    for pair, title in PAIRS.items():
+        lines += [f"## {title}", *table(found, pair, processors), ""]
+    lines += ["## Peak memory, each at its best", "Of `train` the whole process, of the others what the calls add to the loaded weights.", "",
+              *peaks(found, processors), "", "## Of which commit", ""]
+    for processor in processors:
+        commits: dict[str, list[str]] = {}
+        for row, by_processor in found.items():
+            if processor in by_processor:
+                commits.setdefault(str(by_processor[processor]["commit"]), []).append(ROWS[row])
+        lines.append(f"- {processor}: " + "; ".join(f"{commit} ({', '.join(rows)})" for commit, rows in commits.items()))
+    return "\n".join(lines) + "\n" + NEXT
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    text = page()
+    if parser.parse_args().check:
+        if PAGE.read_text() == text:
+            return 0
+        print(f"{PAGE.relative_to(ROOT)} is not what scripts/make_performance_table.py writes", file=sys.stderr)
+        return 1
+    PAGE.write_text(text)
+    print(PAGE.relative_to(ROOT))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
