@@ -20,8 +20,8 @@ struct GroupNormArguments {
 // LibTorch's operators, with statistics in float32.
 torch::Tensor group_norm(const torch::Tensor& x, const GroupNormArguments& arguments);
 
-// The same bits for an x that is read nowhere else: written over it where the CPU's kernel runs and no gradient is asked
-// for, which spares a map.
+// The same bits for an x that is read nowhere else: written over it where the CPU's kernel runs and no gradient is
+// asked for, which spares a map.
 torch::Tensor group_norm_over(torch::Tensor x, const GroupNormArguments& arguments);
 
 }  // namespace sdtune::model

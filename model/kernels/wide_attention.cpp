@@ -21,7 +21,7 @@ bool asks_for_gradient(const torch::Tensor& x) {
 }
 
 // q [L, d], k and v [M, d] -> [L, d], all float32; `out` is written.
-void attend_one_head(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, torch::Tensor out) {
+void attend_one_head(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, const torch::Tensor& out) {
   const torch::Tensor scaled = q / std::sqrt(static_cast<double>(q.size(1)));
   const torch::Tensor keys = k.t().contiguous();
   for (int64_t begin = 0; begin < q.size(0); begin += kBlockRows) {

@@ -18,8 +18,9 @@ torch::Tensor head_mask(const ImagePool& pool, const std::vector<std::int64_t>& 
   for (const std::int64_t index : indices) {
     const portrait::HeadPlace head = portrait::head_place(pool.portrait(index).now);
     for (std::int64_t i = 0; i < side * side; ++i) {
-      const float x = (static_cast<float>(i % side) + 0.5f) * step - 1.0f;
-      const float y = 1.0f - (static_cast<float>(i / side) + 0.5f) * step;
+      const std::int64_t row = i / side, column = i % side;
+      const float x = (static_cast<float>(column) + 0.5f) * step - 1.0f;
+      const float y = 1.0f - (static_cast<float>(row) + 0.5f) * step;
       *at++ = std::clamp((1.0f + kHeadEdge - head.distance(x, y)) / kHeadEdge, 0.0f, 1.0f);
     }
   }

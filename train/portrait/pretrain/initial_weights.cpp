@@ -37,7 +37,7 @@ void draw_initial_weights(torch::nn::Module& module, std::uint64_t seed, std::ui
   std::uint64_t index = 0;
   for (const auto& item : parameters) {
     const std::string& name = item.key();
-    torch::Tensor weight = item.value();
+    const torch::Tensor& weight = item.value();
     const model::DrawKey key{seed, model::Draw::kWeights, stream, index++};
     const bool is_bias = name.ends_with("bias");
     const std::string sibling = is_bias ? name.substr(0, name.size() - 4) + "weight" : name;

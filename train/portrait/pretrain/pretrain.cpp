@@ -82,7 +82,7 @@ class Pretraining {
       const StageEnd vae = train_vae();
       if (vae != StageEnd::kFinished || options_.stage == "vae") return {vae, {}};
     }
-    for (torch::Tensor weight : bundle_.vae->parameters()) weight.set_requires_grad(false);
+    for (const torch::Tensor& weight : bundle_.vae->parameters()) weight.set_requires_grad(false);
     if (options_.stage == "all" || options_.stage == "classifier") {
       const StageEnd classifier = train_classifier();
       if (classifier != StageEnd::kFinished || options_.stage == "classifier") return {classifier, {}};
@@ -133,7 +133,7 @@ class Pretraining {
     StageLoop loop(stage, features, observer_.on_progress);
     const StageEnd end = loop.run(limits_);
     loop.settle();
-    for (torch::Tensor weight : features_->parameters()) weight.set_requires_grad(false);
+    for (const torch::Tensor& weight : features_->parameters()) weight.set_requires_grad(false);
     return end;
   }
 

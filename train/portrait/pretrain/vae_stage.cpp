@@ -65,7 +65,7 @@ VaeStage::VaeStage(model::AutoencoderKL vae, ImagePool& pool, const VaeStageOpti
   const torch::Tensor weight = vae_->parameters().front();
   discriminator_->to(weight.device());
   fixed_ = PatchDiscriminator();
-  for (torch::Tensor fixed : fixed_->parameters()) fixed.set_requires_grad(false);
+  for (const torch::Tensor& fixed : fixed_->parameters()) fixed.set_requires_grad(false);
 }
 
 std::vector<NamedParameter> VaeStage::parameters() const {
