@@ -8,6 +8,8 @@
 # other people and from the model before: the newest model folder is the one to try. A round is resumed from its own
 # checkpoints, which are too large to hand on; what is packed resumes from the last finished round.
 #
+# The first base starts from training/portrait-128/model, which earlier trainings handed on (training/portrait-128/README.md).
+#
 # ROUNDS stops after so many (default 12). SDTUNE_PROGRAM names another program, OMP_NUM_THREADS and RENDER_THREADS (1
 # each) how many cores it takes, FLAGS more flags of `sdtune pretrain` ("--device cuda --mixed-precision bf16"): they are
 # part of what a checkpoint must have been made with.
@@ -56,7 +58,7 @@ pack() {
 if [ "${2:-}" = pack ]; then pack "$(realpath "${3:?the archive to write}")"; exit; fi
 
 if ! is_finished "$first"; then
-  pretrain --output "$first" --stage all --initial-text-encoder models/portrait-64 --num-images 49152 \
+  pretrain --output "$first" --stage all --initial-model training/portrait-128/model --num-images 49152 \
     --features-steps 600 --features-images 16384 --vae-steps 4000 --vae-batch-size 16 --vae-learning-rate 1e-3 \
     --classifier-steps 1500 --text-steps 300 --text-learning-rate 3e-4
 fi
