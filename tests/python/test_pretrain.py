@@ -155,6 +155,17 @@ def test_portrait_128_hands_its_stages_on_without_their_checkpoints(tmp_path: Pa
     assert longer.returncode == 3 and "vae" in longer.stderr and "other steps" in longer.stderr, longer.stderr
 
 
+def test_the_autoencoder_of_the_first_images_needs_no_others(tmp_path: Path) -> None:
+    """`--vae-images 64` of 128 is what 64 images alone give, and belongs to what a checkpoint was made with."""
+    words = ["--stage", "vae", "--vae-steps", "20"]
+    pretrain(tmp_path / "some", *words, "--vae-images", "64")
+    pretrain(tmp_path / "few", *words, "--num-pictures", "64")
+    pretrain(tmp_path / "all", *words)
+    assert losses(tmp_path / "some", "vae") == losses(tmp_path / "few", "vae") != losses(tmp_path / "all", "vae")
+    other = run(["pretrain", "--output", str(tmp_path / "some"), *NANO, *words])
+    assert other.returncode == 2 and "vae_images" in other.stderr, other.stderr
+
+
 def test_options_come_from_a_file_too_and_unknown_ones_are_named(tmp_path: Path) -> None:
     (tmp_path / "recipe.yaml").write_text("base_stepz: 3\n")
     done = run(["pretrain", "--config", str(tmp_path / "recipe.yaml"), "--output", str(tmp_path / "run")])
