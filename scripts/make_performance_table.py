@@ -21,7 +21,7 @@ HEAD = """# Speed, by kind of processor
 
 Written by `scripts/make_performance_table.py` of [measurements/speed](measurements/speed), which `scripts/bench.py` measured: processes of
 sdtune and of diffusers take turns on one machine, after their results were compared. A ratio is the median of neighbouring rounds; **above 1
-sdtune is faster**, and what is below is bold. In parentheses the least and the most of the rounds, and the number formats of sdtune and of diffusers. A
+sdtune is faster**, and what is below is bold. In parentheses the least and the most of so many rounds, and the number formats of sdtune and of diffusers. A
 dash: not measured on that kind.
 """
 NEXT = """
@@ -51,11 +51,12 @@ class Figure:
     least: float
     most: float
     peak: tuple[float, float] | None  # GiB
+    rounds: int
 
     def cell(self) -> str:
         ratio = f"{self.ratio:.2f}"
         formats = f"{short(self.ours)}, {short(self.theirs)}"
-        return f"{ratio if self.ratio >= 1 else f'**{ratio}**'} ({self.least:.2f} to {self.most:.2f}; {formats})"
+        return f"{ratio if self.ratio >= 1 else f'**{ratio}**'} ({self.least:.2f} to {self.most:.2f} in {self.rounds}; {formats})"
 
 
 def short(candidate: str) -> str:
@@ -66,7 +67,7 @@ def short(candidate: str) -> str:
 def figure_of(pair: dict[str, object]) -> Figure:
     peaks = pair.get("peak_memory_gib_ours"), pair.get("peak_memory_gib_theirs")
     return Figure(str(pair["ours"]), str(pair["theirs"]), pair["ratio"], pair["ratio_min"], pair["ratio_max"],
-                  None if None in peaks else peaks)
+                  None if None in peaks else peaks, len(pair["ours_s"]))
 
 
 def figures(measured: dict[str, object]) -> dict[str, Figure]:
@@ -126,7 +127,7 @@ def page() -> str:
         for row, by_processor in found.items():
             if processor in by_processor:
                 commits.setdefault(str(by_processor[processor]["commit"]), []).append(ROWS[row])
-        lines.append(f"- {processor}: " + "; ".join(f"{commit} ({', '.join(rows)})" for commit, rows in commits.items()))
+        lines += [f"- {processor}, {commit}: {'; '.join(rows)}" for commit, rows in commits.items()]
     return "\n".join(lines) + "\n" + NEXT
 
 
