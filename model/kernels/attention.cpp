@@ -22,8 +22,6 @@ using attention::Vectors;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t kWidestHead = 160;
-
 Sizes sizes_of(const torch::Tensor& q, const torch::Tensor& k) {
   return {.queries = q.size(1), .keys = k.size(1), .head = q.size(3)};
 }
@@ -136,7 +134,8 @@ bool can_attend_in_tiles(const torch::Tensor& q, const torch::Tensor& k, const t
   const torch::Dtype dtype = q.scalar_type();
   const bool is_known = dtype == torch::kFloat32 || dtype == torch::kBFloat16;
   return q.is_cpu() && is_known && k.scalar_type() == dtype && v.scalar_type() == dtype && q.size(3) % 8 == 0 &&
-         q.size(3) <= kWidestHead && q.numel() > 0 && k.numel() > 0 && vectors_of_this_cpu() && !is_of_sizes_only();
+         q.size(3) <= kWidestTiledHead && q.numel() > 0 && k.numel() > 0 && vectors_of_this_cpu() &&
+         !is_of_sizes_only();
 }
 
 torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {

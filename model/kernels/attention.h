@@ -13,8 +13,10 @@ namespace attention {
 enum class Vectors : int8_t { kAvx2, kAvx512, kAvx512ByAvx2 };
 }  // namespace attention
 
-// Whether tiled_attention takes these: on a CPU with AVX2, float32 or bfloat16, heads of a multiple of 8 up to 160
-// numbers.
+inline constexpr int64_t kWidestTiledHead = 160;  // numbers
+
+// Whether tiled_attention takes these: on a CPU with AVX2, float32 or bfloat16, heads of a multiple of 8 up to
+// kWidestTiledHead numbers.
 bool can_attend_in_tiles(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v);
 
 // softmax(q k^T / sqrt(d)) v for q [B, L, H, d], k and v [B, M, H, d] -> [B, L, H, d]; differentiable. Scores, softmax

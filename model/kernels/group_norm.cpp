@@ -1,8 +1,8 @@
 #include "model/kernels/group_norm.h"
 
-#include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "model/kernels/asks_for_gradient.h"
 #include "model/kernels/group_norm_cpu.h"
 #include "model/kernels/group_norm_cuda.h"
 #include "model/kernels/sizes_only.h"
@@ -52,12 +52,6 @@ bool has_cpu_kernel(const torch::Tensor& x) {
   return x.is_cpu() && (x.scalar_type() == torch::kFloat32 || x.scalar_type() == torch::kBFloat16);
 }
 
-bool asks_for_any_gradient(const torch::Tensor& x, const GroupNormArguments& arguments) {
-  const auto asks = [](const torch::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); };
-  return torch::GradMode::is_enabled() &&
-         (asks(x) || asks(arguments.weight) || asks(arguments.bias) || asks(arguments.offset));
-}
-
 }  // namespace
 
 torch::Tensor group_norm(const torch::Tensor& x, const GroupNormArguments& arguments) {
@@ -72,7 +66,7 @@ torch::Tensor group_norm(const torch::Tensor& x, const GroupNormArguments& argum
 
 torch::Tensor group_norm_over(torch::Tensor x, const GroupNormArguments& arguments) {
   const bool writes_over = has_cpu_kernel(x) && x.is_contiguous(x.suggest_memory_format()) && !is_of_sizes_only() &&
-                           !asks_for_any_gradient(x, arguments);
+                           !asks_for_gradient({x, arguments.weight, arguments.bias, arguments.offset});
   if (!writes_over) return group_norm(x, arguments);
   group_norm_cpu(x, x, arguments);
   return x;

@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include "model/kernels/asks_for_gradient.h"
 #include "model/kernels/float32_compute.h"
 #include "model/kernels/sizes_only.h"
 
@@ -10,10 +11,6 @@ namespace {
 
 // SD's autoencoder from 64 x 64 px on. Below, as in the UNet's maps, the sums of weights cost what is saved.
 constexpr int64_t kLeastPixels = 4096;
-
-bool wants_gradient(const torch::Tensor& x) {
-  return torch::GradMode::is_enabled() && x.requires_grad();
-}
 
 // The taps of a kernel along `dim` as the first and second place of a doubled pixel see them: the pixel before and the
 // pixel itself, then the pixel itself and the one behind. [2, ..] each of two taps.
@@ -36,8 +33,8 @@ bool can_convolve_upsampled(const torch::Tensor& x, const torch::Tensor& weight,
   const torch::Dtype dtype = x.scalar_type();
   return x.is_cpu() && (dtype == torch::kFloat32 || dtype == torch::kBFloat16) && weight.scalar_type() == dtype &&
          !computes_in_float32(x) && x.is_contiguous(torch::MemoryFormat::ChannelsLast) && weight.size(2) == 3 &&
-         weight.size(3) == 3 && x.size(2) * x.size(3) >= kLeastPixels && !is_of_sizes_only() && !wants_gradient(x) &&
-         !wants_gradient(weight) && !wants_gradient(bias);
+         weight.size(3) == 3 && x.size(2) * x.size(3) >= kLeastPixels && !is_of_sizes_only() &&
+         !asks_for_gradient({x, weight, bias});
 }
 
 torch::Tensor upsampled_conv2d(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {

@@ -7,18 +7,15 @@
 #include <cmath>
 #include <vector>
 
+#include "model/kernels/asks_for_gradient.h"
+#include "model/kernels/attention.h"
 #include "model/kernels/matrix_product.h"
 #include "model/kernels/sizes_only.h"
 
 namespace sdtune::model {
 namespace {
 
-constexpr int64_t kWidestTiledHead = 160;  // attention.h's
 constexpr int64_t kBlockRows = 512;  // queries at a time: their scores stay in the caches while softmax reads them
-
-bool asks_for_gradient(const torch::Tensor& x) {
-  return torch::GradMode::is_enabled() && x.requires_grad();
-}
 
 // q [L, d], k and v [M, d] -> [L, d], all float32; `out` is written.
 void attend_one_head(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, const torch::Tensor& out) {
@@ -38,7 +35,7 @@ bool can_attend_wide(const torch::Tensor& q, const torch::Tensor& k, const torch
   const bool is_known = dtype == torch::kFloat32 || dtype == torch::kBFloat16;
   return q.is_cpu() && is_known && k.scalar_type() == dtype && v.scalar_type() == dtype &&
          q.size(3) > kWidestTiledHead && q.numel() > 0 && k.numel() > 0 && !is_of_sizes_only() &&
-         !asks_for_gradient(q) && !asks_for_gradient(k) && !asks_for_gradient(v);
+         !asks_for_gradient({q, k, v});
 }
 
 torch::Tensor attend_wide(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {

@@ -14,10 +14,6 @@ namespace {
 constexpr std::uint64_t kClassifierSeed = std::uint64_t{0x6a75646765} << 16;  // "classifier"
 constexpr double kErasedShare = 0.15;
 
-std::int64_t images_trained_on(const ImagePool& pool, std::int64_t images) {
-  return images > 0 ? std::min(images, pool.count()) : pool.count();
-}
-
 }  // namespace
 
 ClassifierStage::ClassifierStage(std::string name, ImagePool& pool, classifier::ClassifierNetwork network,
@@ -27,8 +23,8 @@ ClassifierStage::ClassifierStage(std::string name, ImagePool& pool, classifier::
       network_(std::move(network)),
       seed_(seed ^ kClassifierSeed),
       reconstruct_(std::move(reconstruct)),
-      people_(seed_, images_trained_on(pool, images) / pool.views(), ImagePool::kShard / pool.views()),
-      labels_(pool, images_trained_on(pool, images)) {
+      people_(seed_, (images > 0 ? std::min(images, pool.count()) : pool.count()) / pool.views(),
+              ImagePool::kShard / pool.views()) {
   if (pool.size() != network_->design().size)
     throw std::invalid_argument("the pool's images are not of the portrait classifier's size");
   if (pool.count() < pool.views())
@@ -51,9 +47,11 @@ std::vector<std::int64_t> ClassifierStage::images_of(std::uint64_t step) {
 
 torch::Tensor ClassifierStage::loss(std::uint64_t step) {
   const std::vector<std::int64_t> indices = images_of(step);
+  std::vector<portrait::Portrait> portraits;
+  for (const std::int64_t index : indices) portraits.push_back(pool_.portrait(index));
   const torch::Tensor weight = network_->parameters().front();
   const torch::Device device = weight.device();
-  classifier::ErasedImages shown{pool_.images(indices), labels_.labels(indices)};
+  classifier::ErasedImages shown{pool_.images(indices), classifier::labels_of(portraits)};
   if (shown.labels.landmarks.numel() > 0) {
     shown = classifier::erase_landmarks(shown.images, shown.labels, kErasedShare, seed_, step);
   }

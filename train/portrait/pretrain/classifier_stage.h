@@ -4,7 +4,6 @@
 #include "train/portrait/classifier/augmentation.h"
 #include "train/portrait/classifier/classifier_network.h"
 #include "train/portrait/pretrain/image_pool.h"
-#include "train/portrait/pretrain/label_cache.h"
 #include "train/portrait/pretrain/pool_order.h"
 #include "train/portrait/pretrain/stage.h"
 
@@ -35,7 +34,6 @@ class ClassifierStage : public Stage {
   std::uint64_t seed_;
   classifier::Reconstruct reconstruct_;
   PoolOrder people_;
-  LabelCache labels_;
 };
 
 }  // namespace sdtune::train::pretrain
