@@ -25,7 +25,7 @@ MODEL = {
     "model/tokenizer": ["model/base", "model/files"],
     "model/image": ["model/base", "model/files"],
     "model/core": ["model/base", "model/files"],
-    "model/machine": ["model/base", "model/core"],
+    "model/machine": ["model/base", "model/files", "model/options", "model/core"],
     "model/kernels": ["model/base", "model/core"],
     "model/kernels/cuda": ["model/base", "model/core"],
     "model/nn": ["model/base", "model/core", "model/kernels"],
@@ -58,6 +58,7 @@ TRAIN["train/prepare"] = [*TRAIN["train/preflight"], "train/preflight"]
 TRAIN["train/profile"] = [*LOW, "train/observe"]
 TRAIN["train/run"] = [*TRAIN["train/prepare"], "train/prepare", "train/profile", "train/shard"]
 TRAIN["train/plan"] = [*TRAIN["train/run"], "train/run"]
+TRAIN["train/tune"] = [*TRAIN["train/run"], "train/run"]
 TRAIN["train/prove"] = [*TRAIN["train/plan"], "train/plan"]
 # The bundled base's factory: training reaches it only through train/identity/portrait_reader_source.h.
 PORTRAIT = {

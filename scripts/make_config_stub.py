@@ -67,7 +67,7 @@ def all_choices(options: list[Option]) -> dict[str, list[str]]:
     for option in options:
         if not option["choices"]:
             continue
-        if found.setdefault(alias(option["name"]), option["choices"]) != option["choices"]:
+        if found.setdefault(alias(option), option["choices"]) != option["choices"]:
             raise SystemExit(f"two options {option['name']} allow different values: rename one, or say here how")
     return dict(sorted(found.items()))
 

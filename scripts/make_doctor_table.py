@@ -27,7 +27,7 @@ SDTUNE = ROOT / "build" / "app" / "sdtune"
 RECORDED = ROOT / "build" / "gpu" / "libsdtune_recorded_gpu.so"
 PAGE = ROOT / "docs" / "measurements" / "doctor_stubbed.md"
 # Lines of the machine that wrote the page, and of no case.
-OWN = ("cpu", "memory", "disk", "shm", "files", "verbs", "clock", "versions")
+OWN = ("cpu", "memory", "formats", "disk", "shm", "files", "verbs", "clock", "versions")
 HEAD = """# What `sdtune doctor --machine` says
 
 Written by `scripts/make_doctor_table.py` with a stub of NVIDIA's driver library (tests/gpu/driver_stub.c), files in place of PCI's and of

@@ -18,7 +18,7 @@ std::string program_help(const std::vector<std::unique_ptr<Command>>& commands) 
   for (const auto& command : commands) {
     if (command->hidden()) continue;
     std::string name = "  " + command->help().name;
-    name.resize(14, ' ');
+    name.resize(16, ' ');
     text += name + command->help().summary + "\n";
   }
   return text + "\nsdtune COMMAND --help lists a command's options. --version prints the version.\n";
@@ -55,6 +55,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_merge_command());
   commands.push_back(make_fetch_command());
   commands.push_back(make_push_command());
+  commands.push_back(make_tune_machine_command());
   commands.push_back(make_launch_command());
   commands.push_back(make_schema_command());
   commands.push_back(make_completion_command());

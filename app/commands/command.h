@@ -50,6 +50,7 @@ std::unique_ptr<Command> make_convert_command();
 std::unique_ptr<Command> make_merge_command();
 std::unique_ptr<Command> make_fetch_command();
 std::unique_ptr<Command> make_push_command();
+std::unique_ptr<Command> make_tune_machine_command();
 std::unique_ptr<Command> make_launch_command();
 std::unique_ptr<Command> make_schema_command();
 std::unique_ptr<Command> make_completion_command();

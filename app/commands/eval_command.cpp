@@ -19,6 +19,7 @@
 #include "model/files/model_note.h"
 #include "model/image/png_write.h"
 #include "model/lora/lora_model.h"
+#include "model/machine/compute_dtype.h"
 #include "model/pipeline/bundle.h"
 #include "train/identity/model_images.h"
 #include "train/portrait/classifier/portrait_images.h"
@@ -60,8 +61,7 @@ class EvalCommand : public Command {
     if (const std::string warning = model::device_warning(options_.device); !warning.empty()) {
       std::fprintf(stderr, "sdtune: warning: --device: %s\n", warning.c_str());
     }
-    const torch::Dtype dtype =
-        options_.dtype == "auto" ? model::fast_dtype(device) : model::parse_dtype(options_.dtype, "--dtype");
+    const torch::Dtype dtype = model::choose_dtype(options_.dtype, device, model::ComputeUse::kSample, "--dtype");
     train::classifier::PortraitClassifier classifier =
         train::classifier::PortraitClassifier::load(classifier_folder(), device);
     const evaluate::Subject subject = make_subject(classifier, subject_number_);

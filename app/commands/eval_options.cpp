@@ -38,9 +38,10 @@ void add_model(OptionGroup group, EvalOptions& options) {
   group.add("device", &options.device, "Device: auto, cpu, cuda or cuda:N.").placeholder("DEVICE");
   group
       .add("dtype", &options.dtype,
-           "Number format of the computation; auto: bfloat16 on a GPU from compute capability 8.0, float16 on an older "
-           "one, float32 on a CPU.")
-      .choices({"auto", "float32", "bfloat16", "float16"})
+           "Number format of the computation; default: bfloat16 on a GPU from compute capability 8.0, float16 on an "
+           "older "
+           "one, float32 on a CPU; auto: the fastest, on a CPU by the table of processors (sdtune tune-machine).")
+      .choices({"default", "auto", "float32", "bfloat16", "float16"})
       .placeholder("DTYPE");
 }
 

@@ -30,7 +30,7 @@ struct EvalOptions {
   std::string output = "eval";
   bool json = false;
   std::string device = "auto";
-  std::string dtype = "auto";
+  std::string dtype = "default";
 
   FieldList fields();
 };

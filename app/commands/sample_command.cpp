@@ -29,6 +29,7 @@
 #include "model/image/ai_mark.h"
 #include "model/image/png_write.h"
 #include "model/lora/lora_model.h"
+#include "model/machine/compute_dtype.h"
 #include "train/data/photo_folder.h"
 #include "train/data/trigger.h"
 
@@ -119,8 +120,10 @@ class SampleCommand : public Command {
     const torch::Device device = model::parse_device(asked.device, "--device");
     if (const std::string warning = model::device_warning(asked.device); !warning.empty())
       warn({"--device", warning, ""});
-    const torch::Dtype dtype =
-        asked.dtype == "auto" ? model::fast_dtype(device) : model::parse_dtype(asked.dtype, "--dtype");
+    const torch::Dtype dtype = model::choose_dtype(asked.dtype, device, model::ComputeUse::kSample, "--dtype");
+    if (asked.dtype == "auto" && device.is_cpu()) {
+      if (const std::string note = model::unknown_processor_note(); !note.empty()) warn({"--dtype", note, ""});
+    }
     for (PromptJob& job : plan_.jobs) {
       job.options.device = device.str();
       job.options.dtype = model::dtype_name(dtype);

@@ -118,7 +118,7 @@ std::string dtype_name(torch::Dtype dtype) {
   }
 }
 
-torch::Dtype fast_dtype(torch::Device device) {
+torch::Dtype default_dtype(torch::Device device) {
   if (device.is_cuda()) {
     const CudaDeviceInfo& info = cuda_driver().devices.at(static_cast<std::size_t>(device.index()));
     return computes_bfloat16(info) ? torch::kBFloat16 : torch::kFloat16;

@@ -27,8 +27,9 @@ bool has_usable_gpu();
 torch::Dtype parse_dtype(const std::string& text, const std::string& where);
 std::string dtype_name(torch::Dtype dtype);  // "float32", ...
 
-// What `auto` computes in: bfloat16 on a GPU from compute capability 8.0, float16 on an older one, float32 on a CPU.
-torch::Dtype fast_dtype(torch::Device device);
+// What a computation that says nothing else runs in: bfloat16 on a GPU from compute capability 8.0, float16 on an older
+// one, float32 on a CPU.
+torch::Dtype default_dtype(torch::Device device);
 
 // The memory order that convolutions are fastest in there.
 torch::MemoryFormat fast_memory_format(torch::Device device, torch::Dtype dtype);

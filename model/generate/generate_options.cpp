@@ -100,10 +100,11 @@ void add_model_options(GenerateOptions& options, FieldList& list) {
   group.add("device", &options.device, "Device: auto, cpu, cuda or cuda:N.").placeholder("DEVICE");
   group
       .add("dtype", &options.dtype,
-           "Number format of the computation; auto: bfloat16 on a GPU from compute capability 8.0, float16 on an older "
-           "one, float32 on a CPU.")
+           "Number format of the computation; default: bfloat16 on a GPU from compute capability 8.0, float16 on an "
+           "older "
+           "one, float32 on a CPU; auto: the fastest, on a CPU by the table of processors (sdtune tune-machine).")
       .placeholder("DTYPE")
-      .choices({"auto", "float32", "bfloat16", "float16"});
+      .choices({"default", "auto", "float32", "bfloat16", "float16"});
   group.add("allow_tf32", &options.allow_tf32,
             "Use TF32 for float32 matrix products and convolutions on Ampere and later GPUs.");
 }

@@ -38,7 +38,7 @@ struct GenerateOptions {
   bool vae_slicing = true;
   bool ai_mark = true;
   std::string device = "auto";
-  std::string dtype = "auto";
+  std::string dtype = "default";
   bool allow_tf32 = false;
 
   // What is attached: `lora` and the tags of the prompt, once resolve_loras (lora_tags.h) has read them. No option.

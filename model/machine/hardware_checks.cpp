@@ -5,30 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <sstream>
 
 namespace sdtune::model {
 namespace {
-
-// The value of the first line "NAME : VALUE" of /proc/cpuinfo; "" where there is none.
-std::string cpu_field(const SystemFiles& files, const std::string& name) {
-  std::ifstream stream(files.path("proc/cpuinfo"));
-  for (std::string line; std::getline(stream, line);) {
-    if (!line.starts_with(name)) continue;
-    const std::size_t begin = line.find_first_not_of(" \t:", name.size());
-    return begin == std::string::npos ? "" : line.substr(begin);
-  }
-  return "";
-}
-
-bool has_flag(const std::string& flags, const std::string& name) {
-  std::istringstream words(flags);
-  for (std::string word; words >> word;) {
-    if (word == name) return true;
-  }
-  return false;
-}
 
 // Instruction sets that decide how fast LibTorch computes, as the kernel names them.
 std::string instruction_sets(const std::string& flags) {
@@ -119,6 +99,19 @@ MachineCheck check_memory(const SystemFiles& files) {
     check.advice = *free < kGiB ? "too little even for the bundled base: end other programs or take a larger machine"
                                 : "enough for the bundled base: `sdtune plan` says what another model needs";
   }
+  return check;
+}
+
+MachineCheck check_formats(const ProcessorKind& kind, const std::optional<ProcessorFormats>& formats) {
+  MachineCheck check{.name = "formats"};
+  if (formats) {
+    check.found = fmt::format("auto on the CPU: {} for images, {} for training", formats->sample, formats->train);
+    return check;
+  }
+  check.found = "auto on the CPU: float32, no table knows " + kind_text(kind);
+  if (kind.isa != "amx_bf16" && kind.isa != "avx512_bf16" && kind.isa != "bf16") return check;
+  check.status = CheckStatus::kWarn;
+  check.advice = "`sdtune tune-machine` times whether bfloat16 is faster, for --dtype auto";
   return check;
 }
 

@@ -1,10 +1,11 @@
-// Processor and memory.
+// Processor, memory, and the processor's number formats.
 // Nothing here asks the kernel itself: files come through SystemFiles, the rest as facts, so that every line can be
 // tested on any machine.
 #pragma once
 
 #include "model/machine/machine_check.h"
 #include "model/machine/process_facts.h"
+#include "model/machine/processor_table.h"
 
 namespace sdtune::model {
 
@@ -15,5 +16,8 @@ MachineCheck check_cpu(const SystemFiles& files, const ProcessFacts& facts);
 // What is free of the machine's memory, or of the container's limit: fails below 1 GiB, which the bundled base needs,
 // warns below 4 GiB.
 MachineCheck check_memory(const SystemFiles& files);
+
+// Which number format `auto` takes on this processor; warns where no table knows a processor that computes bfloat16.
+MachineCheck check_formats(const ProcessorKind& kind, const std::optional<ProcessorFormats>& formats);
 
 }  // namespace sdtune::model

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <system_error>
@@ -19,6 +20,11 @@ const char* status_name(CheckStatus status) {
       return "fail";
   }
   return "";
+}
+
+SystemFiles system_files() {
+  const char* root = std::getenv("SDTUNE_SYSTEM_ROOT");
+  return SystemFiles(root == nullptr ? "/" : root);
 }
 
 bool SystemFiles::has(const std::string& file) const {

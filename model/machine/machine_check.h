@@ -44,6 +44,9 @@ class SystemFiles {
   std::filesystem::path root_;
 };
 
+// This machine's; the environment variable SDTUNE_SYSTEM_ROOT replaces /, for tests.
+SystemFiles system_files();
+
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
 // "12.5 GiB".

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "model/base/error.h"
 #include "model/core/cuda_library.h"
 #include "model/core/gpu_choice.h"
 #include "model/machine/folder_check.h"
@@ -72,12 +73,20 @@ void look_at_libraries(MachineReport& report) {
   }
 }
 
+MachineCheck formats_check(const ProcessorKind& kind) {
+  try {
+    return check_formats(kind, find_formats(kind));
+  } catch (const ConfigError& error) {
+    return {"formats", CheckStatus::kFail, error.what(), "mend or remove the table of processors"};
+  }
+}
+
 void add_checks(MachineReport& report, const std::filesystem::path& run_folder) {
-  const char* root = std::getenv("SDTUNE_SYSTEM_ROOT");
-  const SystemFiles files(root == nullptr ? "/" : root);
+  const SystemFiles files = system_files();
   const ProcessFacts facts = process_facts();
   report.checks = {check_cpu(files, facts),
                    check_memory(files),
+                   formats_check(processor_kind(files)),
                    check_run_folder(folder_facts(run_folder)),
                    check_shared_memory(facts, static_cast<std::int64_t>(report.gpus.size())),
                    check_open_files(facts),

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .types import (
-    Concept, CommHook, CropStyle, Detail, Dtype, HuberSchedule, ImageInterpolationMode, LoraNaming, LossType,
-    LrScheduler, Method, MixedPrecision, OnBadImage, Optimizer, PortraitSet, PredictionType, Preemption, PromptSyntax,
-    ReportTo, Sampler, Shard,
+    Concept, CommHook, ComputeDtype, CropStyle, Detail, Dtype, HuberSchedule, ImageInterpolationMode, LoraNaming,
+    LossType, LrScheduler, Method, MixedPrecision, OnBadImage, Optimizer, PortraitSet, PredictionType, Preemption,
+    PromptSyntax, ReportTo, Sampler, Shard,
 )
 
 Floats = NDArray[np.float32]
@@ -464,7 +464,7 @@ def render(*, set: PortraitSet = 'training', seed: int = 0, count: int = 16, sub
            config: PathText = '', progress: bool = True) -> RenderReport: ...
 def evaluate(*, images: PathText = '', subject: int | None = None, instance_prompt: str | None = None,
              class_prompt: str = 'a photo of a person', model: PathText = '', base: PathText = 'portrait-64',
-             classifier: PathText = '', device: str = 'auto', dtype: Dtype = 'auto', num_images: int = 4,
+             classifier: PathText = '', device: str = 'auto', dtype: ComputeDtype = 'default', num_images: int = 4,
              num_class_images: int = 128, quick: bool = False, steps: int = 30, guidance_scale: float = 7.5,
              seed: int = 0, output: PathText = 'eval', config: PathText = '',
              progress: bool = True) -> EvaluationReport: ...

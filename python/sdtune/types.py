@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, Required, TypedDict
 
 CommHook = Literal["no", "bf16"]
+ComputeDtype = Literal["default", "auto", "float32", "bfloat16", "float16"]
 CropStyle = Literal["center", "face", "random"]
 Detail = Literal["64", "128"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
@@ -14,7 +15,7 @@ LoraNaming = Literal["kohya", "diffusers"]
 LossType = Literal["l2", "huber", "smooth_l1"]
 LrScheduler = Literal["linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup"]
 Method = Literal["full", "lora"]
-MixedPrecision = Literal["auto", "no", "fp16", "bf16"]
+MixedPrecision = Literal["default", "auto", "no", "fp16", "bf16"]
 OnBadImage = Literal["stop", "skip"]
 Optimizer = Literal["adamw", "adamw_8bit", "adafactor", "lion", "prodigy"]
 PortraitSet = Literal["training", "validation", "reserved"]

@@ -11,6 +11,7 @@
 #include "model/base/error.h"
 #include "model/core/device.h"
 #include "model/lora/lora_model.h"
+#include "model/machine/compute_dtype.h"
 #include "model/pipeline/bundle.h"
 #include "python/src/array_caster.h"
 #include "python/src/call_keywords.h"
@@ -27,13 +28,15 @@ namespace {
 using model::ModelBundle;
 
 py::object load_pipeline(const std::filesystem::path& name, const py::object& dtype, const std::string& device) {
-  const torch::Dtype wanted = dtype_of(dtype);
+  const std::string asked = dtype_text(dtype);
   if (const std::string warning = model::device_warning(device); !warning.empty()) {
     if (PyErr_WarnEx(PyExc_RuntimeWarning, warning.c_str(), 1) != 0) throw py::error_already_set();
   }
   ModelBundle bundle = [&] {
     const ComputeScope scope;
-    return model::load_model(model::find_base(name.string()), wanted, model::parse_device(device, "device"));
+    const torch::Device where = model::parse_device(device, "device");
+    const torch::Dtype wanted = model::choose_dtype(asked, where, model::ComputeUse::kSample, "dtype");
+    return model::load_model(model::find_base(name.string()), wanted, where);
   }();
   if (bundle.is_xl()) return py::cast(std::make_shared<XLPipeline>(std::move(bundle)));
   return py::cast(std::make_shared<Pipeline>(std::move(bundle)));
@@ -41,7 +44,8 @@ py::object load_pipeline(const std::filesystem::path& name, const py::object& dt
 
 constexpr const char* kFromPretrained =
     "Loads a diffusers folder, or org/name from the local Hugging Face cache (never downloaded).\n\n"
-    "dtype: float32, bfloat16 or float16; device: auto, cpu, cuda or cuda:N. The class of the result is the one that "
+    "dtype: float32, bfloat16, float16 or auto, the fastest of the device; device: auto, cpu, cuda or cuda:N. The "
+    "class of the result is the one that "
     "model_index.json names. Raises WeightError naming file and key, ConfigError for dtype or device.";
 
 constexpr const char* kCall =

@@ -60,10 +60,13 @@ std::function<void(const model::SampleProgress&)> step_callback(const py::object
 
 }  // namespace
 
+std::string dtype_text(const py::handle& object) {
+  const std::string name = py::str(object);
+  return name.starts_with("torch.") ? name.substr(6) : name;
+}
+
 torch::Dtype dtype_of(const py::handle& object) {
-  std::string name = py::str(object);
-  if (name.starts_with("torch.")) name = name.substr(6);
-  return model::parse_dtype(name, "dtype");
+  return model::parse_dtype(dtype_text(object), "dtype");
 }
 
 Pipeline::Pipeline(model::ModelBundle bundle)

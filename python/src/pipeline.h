@@ -73,6 +73,7 @@ struct SampleEvent {
 };
 
 // "float32" or torch.float32, which Python shows as "torch.float32".
+std::string dtype_text(const pybind11::handle& object);  // "float32" of torch.float32, NumPy's or a text
 torch::Dtype dtype_of(const pybind11::handle& object);
 
 }  // namespace sdtune::python

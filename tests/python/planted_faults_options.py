@@ -186,6 +186,26 @@ def variable(name: str, value: str) -> Fault:
     return plant
 
 
+def processors(text: str) -> Fault:
+    """A user's table of processors, which mixed_precision: auto reads."""
+    def plant(place: Place) -> list[str]:
+        place.environment["SDTUNE_PROCESSORS"] = str(place.write("processors.yaml", text))
+        return ["--mixed-precision", "auto", "--device", "cpu"]
+    return plant
+
+
+# Of one entry, with the value that is wrong in the place of `train`.
+PROCESSOR = "processors:\n  - {{vendor: A, family: 1, model: 2, isa: avx2, sample: float32, measured: x{rest}}}\n"
+PROCESSORS: dict[str, Fault] = {
+    "table of processors that is a list": processors("- 1\n"),
+    "table of processors with an unknown key": processors("processor: []\n"),
+    "table of processors that holds a text": processors("processors: none\n"),
+    "processor without a format": processors(PROCESSOR.format(rest="")),
+    "processor whose format is a list": processors(PROCESSOR.format(rest=", train: [float32]")),
+    "processor with an unknown format": processors(PROCESSOR.format(rest=", train: float64")),
+}
+
+
 def srun(hosts: str) -> Fault:
     """A task of a job step on these hosts."""
     def plant(place: Place) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from planted_faults import ME, Fault, Place, both
 from planted_faults_base import CONFIGS, SCHEDULERS, SDXL, TOKENIZER
-from planted_faults_options import HUB, OPTIONS, RANKS, WORDS
+from planted_faults_options import HUB, OPTIONS, PROCESSORS, RANKS, WORDS
 from planted_faults_photos import FOLDERS, PHOTOS, all_photos
 from planted_faults_resume import RESUMES, prepare
 from planted_faults_weights import WEIGHTS
@@ -25,7 +25,7 @@ from throw_sites import Site, all_sites, is_said, read_list
 
 BY_MODULE: dict[str, Fault] = {**OPTIONS, **PHOTOS, **FOLDERS, **CONFIGS, **TOKENIZER, **SCHEDULERS, **SDXL, **WEIGHTS,
                                **RESUMES, **HUB}
-ONLY_BY_PROGRAM: dict[str, Fault] = {**WORDS, **YAML, **RANKS, "all photos at once": all_photos}
+ONLY_BY_PROGRAM: dict[str, Fault] = {**WORDS, **YAML, **RANKS, **PROCESSORS, "all photos at once": all_photos}
 CASES = {**BY_MODULE, **ONLY_BY_PROGRAM}
 BY_PROGRAM = [*list(BY_MODULE)[::6], *ONLY_BY_PROGRAM]
 DEFAULTS = {"--instance-prompt": "a photo of sks person", "--max-train-steps": "1", "--report-to": "none"}

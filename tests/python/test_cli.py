@@ -17,14 +17,14 @@ from PIL import Image
 from program import ROOT, SDTUNE, run
 
 COMMANDS = ("train", "sample", "demo", "check", "doctor", "prepare", "plan", "prove", "inspect", "render", "pretrain", "eval", "convert",
-            "merge", "fetch", "push", "launch", "schema", "completion")
+            "merge", "fetch", "push", "tune-machine", "launch", "schema", "completion")
 
 
 def test_help_lists_the_commands_that_exist() -> None:
     """--help names each command and nothing that is not there yet."""
     done = run(["--help"])
     assert done.returncode == 0
-    assert re.findall(r"^  (\w+) ", done.stdout, re.MULTILINE) == list(COMMANDS)
+    assert re.findall(r"^  ([\w-]+) ", done.stdout, re.MULTILINE) == list(COMMANDS)
     assert run([]).returncode == 2
 
 

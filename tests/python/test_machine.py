@@ -180,7 +180,7 @@ def test_doctor_looks_at_the_whole_machine(tmp_path: Path) -> None:
     assert all(line.split()[0] in ("ok", "warn", "fail") for line in lines), ended.stdout
     names = [line.split()[1] for line in lines]
     assert names == [check["name"] for check in report["checks"]]
-    assert names[:8] == ["cpu", "memory", "disk", "shm", "files", "verbs", "clock", "versions"] and names[-1] == "device"
+    assert names[:9] == ["cpu", "memory", "formats", "disk", "shm", "files", "verbs", "clock", "versions"] and names[-1] == "device"
     assert f" {tmp_path} on " in ended.stdout, "the nearest folder that is there"
     found = checks_of(report)
     cores = len(os.sched_getaffinity(0))

@@ -20,7 +20,7 @@ import sdtune
 
 CONFIGS = ROOT / "configs"
 FILE = CONFIGS / "train.schema.json"
-TABLES = ("gpus.yaml", "preset_memory.yaml")
+TABLES = ("gpus.yaml", "preset_memory.yaml", "processors.yaml")
 PRESETS = sorted(path.name for path in CONFIGS.glob("*.yaml") if path.name not in TABLES)
 MODELINE = "# yaml-language-server: $schema=train.schema.json\n"
 JSON_TYPES = {"int": "integer", "float": "number"}

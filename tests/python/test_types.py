@@ -100,7 +100,7 @@ def test_each_mistake_is_found(tmp_path: Path) -> None:
 
 def declared(options: list[dict[str, object]]) -> dict[str, tuple[str, ...]]:
     """Alias -> choices, of the options that have any."""
-    return {alias(str(option["name"])): tuple(option["choices"]) for option in options if option.get("choices")}  # type: ignore[arg-type]
+    return {alias(option): tuple(option["choices"]) for option in options if option.get("choices")}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("options", [sdtune.TrainConfig.options(), sdtune.StableDiffusionPipeline.options()], ids=["train", "call"])

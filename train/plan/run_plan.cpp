@@ -14,6 +14,7 @@
 #include "train/config/total_steps.h"
 #include "train/data/class_image_sets.h"
 #include "train/data/photo_set.h"
+#include "train/precision/mixed_precision.h"
 #include "train/preflight/preflight_checks.h"
 
 namespace sdtune::train {
@@ -175,15 +176,16 @@ RunPlan traced_plan(PlanRequest request, const std::string& precision, bool of_t
 }
 
 // The part of a GPU, which is the same on every machine, and that of this machine's CPU where the run could go there,
-// each with a trace of its own. mixed_precision: auto is bf16 on the GPUs of the price table and float32 on a CPU.
+// each with a trace of its own. A mixed_precision that is left to the device is bf16 on the GPUs of the price table.
 RunPlan plan_of_devices(const PlanRequest& request) {
   const std::string& asked = request.config.precision.mixed_precision;
   const bool is_for_cpu = request.config.run.device == "cpu";
-  const std::string of_cpu = asked == "auto" ? "no" : asked;
-  RunPlan plan = traced_plan(request, asked == "auto" && !is_for_cpu ? "bf16" : of_cpu, false);
+  const std::string of_cpu = resolve_mixed_precision(asked, torch::kCPU, "");
+  const bool is_left_open = is_left_to_device(asked) && !is_for_cpu;
+  RunPlan plan = traced_plan(request, is_left_open ? "bf16" : of_cpu, false);
   if (!request.family.empty() || (!is_for_cpu && model::has_usable_gpu())) return plan;
   const RunPlan here = traced_plan(request, of_cpu, true);
-  if (asked == "auto" && !is_for_cpu) plan.run.cpu_precision = of_cpu;
+  if (is_left_open) plan.run.cpu_precision = of_cpu;
   plan.on_cpu = here.on_cpu;
   plan.activations = here.activations;
   for (std::size_t i = 0; i < plan.savings.size(); ++i) plan.savings[i].cpu_bytes = here.savings.at(i).cpu_bytes;

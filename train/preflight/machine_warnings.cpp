@@ -6,6 +6,7 @@
 
 #include "model/core/cuda_driver.h"
 #include "model/core/device.h"
+#include "model/machine/compute_dtype.h"
 #include "train/config/preset_memory.h"
 #include "train/dist/rank_env.h"
 
@@ -41,7 +42,11 @@ std::vector<Problem> machine_warnings(const TrainConfig& config) {
   try {
     const torch::Device device =
         model::find_device(device_for_rank(config.run.device, read_rank_env(), model::has_usable_gpu()), "device");
-    if (!device.is_cuda()) return warnings;
+    if (!device.is_cuda()) {
+      const std::string note = config.precision.mixed_precision == "auto" ? model::unknown_processor_note() : "";
+      if (!note.empty()) warnings.push_back({"mixed_precision", note, ""});
+      return warnings;
+    }
     const auto index =
         static_cast<std::size_t>(static_cast<unsigned char>(device.index()));  // not negative: find_device chose it
     const std::optional<Problem> memory = memory_warning(config, model::cuda_driver().devices.at(index).memory_bytes);

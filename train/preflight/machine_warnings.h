@@ -10,7 +10,8 @@
 
 namespace sdtune::train {
 
-// A GPU that is there and not used; a GPU with less memory than the run's preset needs.
+// A GPU that is there and not used; a GPU with less memory than the run's preset needs; mixed_precision: auto on a CPU
+// of a kind that no table knows.
 std::vector<Problem> machine_warnings(const TrainConfig& config);
 
 // The second one, for a GPU of so many bytes. Unset where the preset's needs are not known, or the run sets options

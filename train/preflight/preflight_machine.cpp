@@ -10,6 +10,7 @@
 #include "train/config/concept_options.h"
 #include "train/dist/rank_env.h"
 #include "train/optim/lr_schedule.h"
+#include "train/precision/mixed_precision.h"
 #include "train/preflight/preflight_checks.h"
 
 namespace sdtune::train {
@@ -99,7 +100,18 @@ void check_ranks(std::vector<Problem>& problems) {
 
 }  // namespace
 
+// A table of processors that `auto` would read and that is broken.
+void check_processor_table(const TrainConfig& config, std::vector<Problem>& problems) {
+  if (config.precision.mixed_precision != "auto" || find_run_device(config).is_cuda()) return;
+  try {
+    resolve_mixed_precision("auto", torch::kCPU, "");
+  } catch (const ConfigError& error) {
+    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
+}
+
 void check_precision(const TrainConfig& config, std::vector<Problem>& problems) {
+  check_processor_table(config, problems);
   if (config.precision.mixed_precision != "fp16" || std::getenv("SDTUNE_EMULATE_FP16") != nullptr) return;
   if (find_run_device(config).is_cuda()) return;
   problems.push_back({"mixed_precision", "fp16 needs a GPU, and the device is a CPU (allowed there: no, bf16)", ""});

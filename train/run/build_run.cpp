@@ -7,6 +7,7 @@
 
 #include "model/core/device.h"
 #include "model/generate/generate_options.h"
+#include "model/machine/compute_dtype.h"
 #include "model/pipeline/init_image_latents.h"
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/config/preset.h"
@@ -215,7 +216,9 @@ void note_shards(Run& run) {
 TrainConfig resolve_for_device(TrainConfig config, torch::Device device, const ResumePoint& resume) {
   std::string& precision = config.precision.mixed_precision;
   const std::string recorded = recorded_value(resume, "mixed_precision");
-  if (precision == "auto") config.origins["mixed_precision"] = recorded.empty() ? "the device" : "the checkpoint";
+  if (is_left_to_device(precision)) {
+    config.origins["mixed_precision"] = recorded.empty() ? "the device" : "the checkpoint";
+  }
   precision = resolve_mixed_precision(precision, device, recorded);
   if (config.run.micro_batch.empty() && device.is_cuda() && config.run.train_batch_size > 1) {
     config.run.micro_batch = "auto";

@@ -7,6 +7,7 @@
 #include "model/base/json.h"
 #include "model/core/device.h"
 #include "model/files/sha256.h"
+#include "model/machine/processor_kind.h"
 
 namespace sdtune::train {
 
@@ -34,6 +35,7 @@ void write_run_record(FileSystem& files, const Run& run, const RecordedAttempts&
   record["sdtune"] = SDTUNE_VERSION;
   record["libtorch"] = TORCH_VERSION;
   record["device"] = model::describe_device(run.device);
+  record["processor"] = model::kind_text(model::processor_kind());
   record["dtype"] = model::dtype_name(run.dtype);
   record["ranks"] = run.group->world_size();
   record["seed"] = run.config.run.seed;

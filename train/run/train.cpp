@@ -18,6 +18,7 @@
 #include "train/preflight/preflight.h"
 #include "train/preflight/run_lock.h"
 #include "train/rental/finish_command.h"
+#include "train/run/agree_on_format.h"
 #include "train/run/attempt_ledger.h"
 #include "train/run/build_run.h"
 #include "train/run/compare_replicas.h"
@@ -221,6 +222,7 @@ TrainResult train_locked(const Training& training, const RankEnv& ranks, Preflig
       compare_replicas(*group, config, preflight);
       std::unique_ptr<ReceivedCheckpoint> received =
           share_checkpoint(*group, config, device, preflight.resume, training.stop);
+      agree_on_format(*group, config, device, preflight.resume);
       // Only now, since a run that is refused must leave the one before it as it is.
       if (training.is_first && config.run.overwrite && !continues(config)) {
         clear_folder(real_file_system(), training.folder);

@@ -162,7 +162,7 @@ void trace_sampling(const std::vector<std::string>& words) {
   if (!problems.empty()) throw ConfigError(problems);
   const torch::Device device = model::parse_device(options.device, "device");
   const torch::Dtype dtype =
-      words.at(1) == "auto" ? model::fast_dtype(device) : model::parse_dtype(words.at(1), "DTYPE");
+      words.at(1) == "auto" ? model::default_dtype(device) : model::parse_dtype(words.at(1), "DTYPE");
   begin_part("preparation in " + model::dtype_name(dtype));
   model::ModelBundle bundle = model::load_bundle(words.at(0), dtype, device);
   model::ImageGenerator generator(bundle);

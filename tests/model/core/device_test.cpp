@@ -43,7 +43,7 @@ TEST(ParseDtype, KnowsOurNamesAndDiffusers) {
 
 TEST(DescribeDevice, NamesTheCpuItsThreadsAndItsBestInstructions) {
   EXPECT_THAT(describe_device(torch::kCPU), testing::MatchesRegex("cpu \\(.+, [0-9]+ threads, .+\\)"));
-  EXPECT_EQ(fast_dtype(torch::kCPU), torch::kFloat32);
+  EXPECT_EQ(default_dtype(torch::kCPU), torch::kFloat32);
 }
 
 }  // namespace

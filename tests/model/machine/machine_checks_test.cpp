@@ -57,6 +57,26 @@ TEST_F(MachineChecks, CpuWithoutAvx2Warns) {
   EXPECT_EQ(check_cpu(files_, facts_).status, CheckStatus::kOk);
 }
 
+TEST_F(MachineChecks, ProcessorKindIsFoundAmongLikeNames) {
+  put("proc/cpuinfo",
+      "vendor_id\t: AuthenticAMD\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD EPYC\nflags\t\t: sse2 avx2 avx512f "
+      "avx512_bf16");
+  EXPECT_EQ(kind_text(processor_kind(files_)), "AuthenticAMD family 26 model 2, avx512_bf16");
+  put("proc/cpuinfo", "Features\t: fp asimd bf16\nCPU implementer\t: 0x41\nCPU variant\t: 0x1\nCPU part\t: 0xd40");
+  EXPECT_EQ(kind_text(processor_kind(files_)), "0x41 family 0xd40 model 0x1, bf16");
+  put("proc/cpuinfo", "");
+  EXPECT_EQ(kind_text(processor_kind(files_)), "unknown family unknown model unknown, none");
+}
+
+TEST_F(MachineChecks, AnUnknownProcessorWithBfloat16Warns) {
+  const ProcessorKind kind{"A", "1", "2", "avx512_bf16"}, plain{"A", "1", "2", "avx2"};
+  EXPECT_EQ(check_formats(kind, {}).status, CheckStatus::kWarn);
+  EXPECT_EQ(check_formats(plain, {}).status, CheckStatus::kOk);
+  const MachineCheck known = check_formats(kind, ProcessorFormats{kind, "bfloat16", "float32", "here"});
+  EXPECT_EQ(known.status, CheckStatus::kOk);
+  EXPECT_EQ(known.found, "auto on the CPU: bfloat16 for images, float32 for training");
+}
+
 TEST_F(MachineChecks, MoreThreadsThanTheContainerAllowsWarn) {
   put_cpu("sse2 avx2");
   put("sys/fs/cgroup/cpu.max", "200000 100000");

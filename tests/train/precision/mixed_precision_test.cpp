@@ -11,10 +11,16 @@ TEST(ResolveMixedPrecision, KeepsWhatIsAskedFor) {
   }
 }
 
-TEST(ResolveMixedPrecision, TakesFloat32OnACpuAndTheCheckpointsFormatWhenResuming) {
-  EXPECT_EQ(resolve_mixed_precision("auto", torch::kCPU, ""), "no");
-  EXPECT_EQ(resolve_mixed_precision("auto", torch::kCPU, "bf16"), "bf16");
-  EXPECT_EQ(resolve_mixed_precision("auto", torch::kCPU, "no"), "no");
+TEST(ResolveMixedPrecision, DefaultIsFloat32OnACpu) {
+  EXPECT_EQ(resolve_mixed_precision("default", torch::kCPU, ""), "no");
+}
+
+TEST(ResolveMixedPrecision, TakesTheCheckpointsFormatWhenResuming) {
+  for (const char* asked : {"default", "auto"}) {
+    EXPECT_TRUE(is_left_to_device(asked));
+    EXPECT_EQ(resolve_mixed_precision(asked, torch::kCPU, "bf16"), "bf16");
+    EXPECT_EQ(resolve_mixed_precision(asked, torch::kCPU, "no"), "no");
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "model/core/device.h"
 #include "model/core/tf32_scope.h"
+#include "model/machine/compute_dtype.h"
 #include "train/portrait/classifier/classifier_file.h"
 #include "train/portrait/classifier/classifier_measurement.h"
 #include "train/portrait/pretrain/base_design.h"
@@ -58,7 +59,8 @@ class Pretraining {
         observer_(observer),
         design_(BaseDesign::named(options.design)),
         device_(model::parse_device(options.device, "device")),
-        dtype_(pretrain_dtype(options.mixed_precision, model::fast_dtype(device_))),
+        dtype_(pretrain_dtype(
+            model::choose_dtype(options.mixed_precision, device_, model::ComputeUse::kTrain, "mixed_precision"))),
         starting_hashes_(starting_hashes(options)),
         pool_(real_file_system(), pool_options(options, design_)),
         bundle_(starting_base(options, design_, pool_)) {
@@ -287,9 +289,8 @@ class Pretraining {
 
 }  // namespace
 
-torch::Dtype pretrain_dtype(const std::string& mixed_precision, torch::Dtype fastest) {
-  if (mixed_precision != "auto") return model::parse_dtype(mixed_precision, "mixed_precision");
-  return fastest == torch::kBFloat16 ? torch::kBFloat16 : torch::kFloat32;
+torch::Dtype pretrain_dtype(torch::Dtype chosen) {
+  return chosen == torch::kFloat16 ? torch::kFloat32 : chosen;
 }
 
 PretrainResult pretrain(const PretrainOptions& options, const PretrainObserver& observer, const StopFlag& stop) {

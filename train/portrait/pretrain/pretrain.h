@@ -21,9 +21,9 @@ struct PretrainResult {
   std::filesystem::path model_path;  // a diffusers folder; empty before the base has had a step
 };
 
-// What networks compute in: `fastest` is what the device is fastest in. "auto" is never float16, since a stage has no
-// loss scaling. Throws ConfigError for another word.
-torch::Dtype pretrain_dtype(const std::string& mixed_precision, torch::Dtype fastest);
+// What networks compute in where `chosen` is what options and device choose: never float16, since a stage has no loss
+// scaling.
+torch::Dtype pretrain_dtype(torch::Dtype chosen);
 
 // Begins, or goes on where the output's checkpoints are. Throws ConfigError for options that do not fit the output,
 // CheckpointError, StorageError, NonFiniteError.

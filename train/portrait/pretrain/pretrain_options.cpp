@@ -35,9 +35,9 @@ void add_run(OptionGroup group, PretrainOptions& options) {
   group.add("device", &options.device, "Device: auto, cpu, cuda or cuda:N.").placeholder("DEVICE");
   group
       .add("mixed_precision", &options.mixed_precision,
-           "Number format of the computation; no: float32; auto: bf16 on a GPU from compute capability 8.0, else "
-           "float32.")
-      .choices({"auto", "no", "bf16"});
+           "Number format of the computation; no: float32; default: bf16 on a GPU from compute capability 8.0, else "
+           "float32; auto: the fastest, on a CPU by the table of processors (sdtune tune-machine).")
+      .choices({"default", "auto", "no", "bf16"});
 }
 
 void add_images(OptionGroup group, PretrainOptions& options) {

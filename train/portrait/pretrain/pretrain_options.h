@@ -27,7 +27,7 @@ struct PretrainOptions {
   std::optional<double> minutes;     // of this call; unset: to the end
   std::int64_t seed = 0;
   std::string device = "auto";
-  std::string mixed_precision = "auto";
+  std::string mixed_precision = "default";
   std::int64_t first_image = 0;
   std::int64_t num_images = 65536;
   std::int64_t render_threads = 0;  // 0: as many as there are cores

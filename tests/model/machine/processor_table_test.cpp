@@ -1,0 +1,86 @@
+#include "model/machine/processor_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "model/base/error.h"
+#include "model/files/install_paths.h"
+#include "model/machine/compute_dtype.h"
+#include "tests/support/scratch_folder.h"
+
+namespace sdtune::model {
+namespace {
+
+using testing::HasSubstr;
+
+class ProcessorTable : public testing::Test {
+ protected:
+  ProcessorTable() { setenv("SDTUNE_PROCESSORS", table_.c_str(), 1); }
+  ~ProcessorTable() override { unsetenv("SDTUNE_PROCESSORS"); }
+  ProcessorTable(const ProcessorTable&) = delete;
+  ProcessorTable& operator=(const ProcessorTable&) = delete;
+
+  void write(const std::string& text) { std::ofstream(table_) << text; }
+  std::string error() {
+    try {
+      read_processor_table(table_);
+    } catch (const ConfigError& found) {
+      return found.what();
+    }
+    return "";
+  }
+
+  test::ScratchFolder folder_;
+  std::filesystem::path table_ = folder_.path() / "sdtune" / "processors.yaml";
+};
+
+TEST_F(ProcessorTable, AnEntryTakesThePlaceOfItsKindAlone) {
+  const ProcessorKind one{"A\"B", "6", "1", "avx2"}, other{"A\"B", "6", "2", "avx2"};
+  add_formats(real_file_system(), table_, {one, "float32", "float32", "first"});
+  add_formats(real_file_system(), table_, {other, "bfloat16", "float32", "second"});
+  add_formats(real_file_system(), table_, {one, "float32", "bfloat16", "third"});
+  EXPECT_EQ(read_processor_table(table_).size(), 2U);
+  EXPECT_EQ(find_formats(one)->measured, "third");
+  EXPECT_EQ(find_formats(one)->train, "bfloat16");
+  EXPECT_EQ(find_formats(other)->sample, "bfloat16");
+  EXPECT_FALSE(find_formats({"A\"B", "6", "1", "avx512f"}));  // a virtual machine that hides what the other showed
+}
+
+TEST_F(ProcessorTable, TheUsersTableComesBeforeTheInstalledOne) {
+  const auto installed = read_processor_table(find_shared_file("configs/processors.yaml"));
+  ASSERT_FALSE(installed.empty());
+  for (const ProcessorFormats& formats : installed) EXPECT_EQ(find_formats(formats.kind)->measured, formats.measured);
+  ProcessorFormats mine = installed.front();
+  mine.measured = "here";
+  add_formats(real_file_system(), table_, mine);
+  EXPECT_EQ(find_formats(mine.kind)->measured, "here");
+}
+
+TEST_F(ProcessorTable, ErrorsNameTheLine) {
+  std::filesystem::create_directories(table_.parent_path());
+  const std::string start = "processors:\n  - {vendor: A, family: 1, model: 2, isa: avx2, sample: ";
+  write(start + "float32, train: float64, measured: x}\n");
+  EXPECT_THAT(error(), HasSubstr("processors.yaml:2: train is not allowed (got float64) (allowed: float32, bfloat16)"));
+  write(start + "float32, measured: x}\n");
+  EXPECT_THAT(error(), HasSubstr("lacks train"));
+  write(start + "float32, train: float32, measured: x, speed: 3}\n");
+  EXPECT_THAT(error(), HasSubstr("has an unknown key speed"));
+  write("");
+  EXPECT_TRUE(read_processor_table(table_).empty());
+}
+
+TEST_F(ProcessorTable, AutoTakesWhatTheTableSaysForEachUseAndDefaultDoesNot) {
+  add_formats(real_file_system(), table_, {processor_kind(), "bfloat16", "float32", "here"});
+  EXPECT_EQ(choose_dtype("auto", torch::kCPU, ComputeUse::kSample, "--dtype"), torch::kBFloat16);
+  EXPECT_EQ(choose_dtype("auto", torch::kCPU, ComputeUse::kTrain, "--dtype"), torch::kFloat32);
+  EXPECT_EQ(choose_dtype("default", torch::kCPU, ComputeUse::kSample, "--dtype"), torch::kFloat32);
+  EXPECT_EQ(choose_dtype("bfloat16", torch::kCPU, ComputeUse::kTrain, "--dtype"), torch::kBFloat16);
+  EXPECT_THROW(choose_dtype("float64", torch::kCPU, ComputeUse::kTrain, "--dtype"), ConfigError);
+  EXPECT_EQ(unknown_processor_note(), "");
+}
+
+}  // namespace
+}  // namespace sdtune::model

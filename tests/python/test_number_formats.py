@@ -1,0 +1,119 @@
+"""What --dtype auto and mixed_precision: auto mean on a CPU: the table of processors, `sdtune tune-machine`, resuming and ranks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import sdtune
+from program import ROOT, SDTUNE, run
+from test_ranks import free_port, start_rank
+
+PHOTOS = ROOT / "examples" / "me"
+ENTRY = "processors:\n  - {{vendor: {vendor}, family: '{family}', model: '{model}', isa: avx512f, sample: {sample}, train: {train}, measured: test}}\n"
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> dict[str, str]:
+    """The environment of a processor that no table knows, with a user's table that is not there yet."""
+    (tmp_path / "root" / "proc").mkdir(parents=True)
+    (tmp_path / "root" / "proc" / "cpuinfo").write_text("vendor_id\t: Test\ncpu family\t: 1\nmodel\t\t: 2\nmodel name\t: T\nflags\t\t: avx2 avx512f\n")
+    return {"SDTUNE_SYSTEM_ROOT": str(tmp_path / "root"), "SDTUNE_PROCESSORS": str(tmp_path / "own" / "processors.yaml")}
+
+
+def know(machine: dict[str, str], sample: str = "float32", train: str = "float32") -> None:
+    """Writes the table that says so of the processor."""
+    table = Path(machine["SDTUNE_PROCESSORS"])
+    table.parent.mkdir(exist_ok=True)
+    table.write_text(ENTRY.format(vendor="Test", family=1, model=2, sample=sample, train=train))
+
+
+def sample(output: Path, machine: dict[str, str], *words: str) -> tuple[int, str]:
+    ended = run(["sample", "--model", "portrait-64", "--prompt", "a person", "--steps", "2", "--device", "cpu", "--output", str(output), *words], **machine)
+    return ended.returncode, ended.stderr
+
+
+def words(output: Path, *more: str) -> list[str]:
+    return ["train", "--images", str(PHOTOS), "--output", str(output), "--no-with-prior-preservation", "--max-train-steps", "2", "--device", "cpu",
+            "--checkpointing-steps", "1", *more]
+
+
+def record(output: Path) -> dict:
+    return json.loads((output / "run.json").read_text())
+
+
+def test_auto_is_what_the_table_says_and_default_is_float32(machine: dict[str, str], tmp_path: Path) -> None:
+    code, said = sample(tmp_path / "unknown", machine, "--dtype", "auto")
+    assert code == 0 and ", float32\n" in said
+    assert "--dtype: no table says what Test family 1 model 2, avx512f is fastest in, so auto is float32: `sdtune tune-machine`" in said
+    know(machine, sample="bfloat16")
+    code, said = sample(tmp_path / "known", machine, "--dtype", "auto")
+    assert code == 0 and ", bfloat16\n" in said and "tune-machine" not in said
+    code, said = sample(tmp_path / "default", machine)
+    assert code == 0 and ", float32\n" in said and "tune-machine" not in said
+
+
+def test_a_broken_table_is_one_line_and_doctor_fails(machine: dict[str, str], tmp_path: Path) -> None:
+    know(machine, sample="float64")
+    code, said = sample(tmp_path / "images", machine, "--dtype", "auto")
+    assert code == 2 and "processors.yaml:2: sample is not allowed (got float64) (allowed: float32, bfloat16)" in said
+    assert len(said.strip().splitlines()) == 1 and not (tmp_path / "images").exists()
+    ended = run(["doctor", "--machine", "--json"], **machine)
+    (check,) = [each for each in json.loads(ended.stdout)["checks"] if each["name"] == "formats"]
+    assert ended.returncode == 2 and check["status"] == "fail" and "processors.yaml:2" in check["found"]
+    ended = run(["tune-machine"], **machine)
+    assert ended.returncode == 2 and "processors.yaml:2" in ended.stderr
+
+
+def test_tune_machine_writes_the_table_that_auto_reads(machine: dict[str, str], tmp_path: Path) -> None:
+    ended = run(["tune-machine", "--rounds", "1", "--json"], **machine)
+    assert ended.returncode == 0, ended.stderr
+    report = json.loads(ended.stdout)
+    assert report["processor"] == "Test family 1 model 2, avx512f" and report["table"] == machine["SDTUNE_PROCESSORS"]
+    times = {each["dtype"]: each for each in report["times"]}
+    for use, unit in (("sample", "image_seconds"), ("train", "step_seconds")):
+        gains = times["bfloat16"][unit] < 0.95 * times["float32"][unit]
+        assert report[use] == ("bfloat16" if gains else "float32")
+    code, said = sample(tmp_path / "images", machine, "--dtype", "auto")
+    assert code == 0 and f", {report['sample']}\n" in said and "tune-machine" not in said
+
+
+@pytest.mark.parametrize(("given", "message"), [(["--rounds", "0"], "--rounds"), (["--images", "nowhere"], "nowhere"), (["--base", "nowhere"], "nowhere")])
+def test_tune_machine_refuses_bad_input(machine: dict[str, str], given: list[str], message: str) -> None:
+    ended = run(["tune-machine", *given], **machine)
+    assert ended.returncode == 2 and message in ended.stderr and not Path(machine["SDTUNE_PROCESSORS"]).exists()
+
+
+def test_a_run_records_its_format_and_keeps_it_when_resumed(machine: dict[str, str], tmp_path: Path) -> None:
+    know(machine, train="bfloat16")
+    output = tmp_path / "run"
+    ended = run(words(output, "--mixed-precision", "auto"), **machine)
+    assert ended.returncode == 0, ended.stderr
+    assert (record(output)["dtype"], record(output)["processor"]) == ("bfloat16", "Test family 1 model 2, avx512f")
+    know(machine, train="float32")
+    ended = run(words(output, "--mixed-precision", "auto", "--resume-from-checkpoint", "latest", "--max-train-steps", "3"), **machine)
+    assert ended.returncode == 0, ended.stderr
+    assert record(output)["dtype"] == "bfloat16"
+    ended = run(words(tmp_path / "fresh", "--mixed-precision", "auto"), **machine)
+    assert ended.returncode == 0 and record(tmp_path / "fresh")["dtype"] == "float32"
+
+
+def test_ranks_of_different_kinds_must_name_a_format(machine: dict[str, str], tmp_path: Path) -> None:
+    """Each rank would sum gradients of another format."""
+    port, ranks = free_port(), []
+    for rank, train in enumerate(("float32", "bfloat16")):
+        own = {**machine, "SDTUNE_PROCESSORS": str(tmp_path / str(rank) / "processors.yaml")}
+        know(own, train=train)
+        ranks.append(start_rank(rank, 2, port, [str(SDTUNE), *words(tmp_path / "run", "--mixed-precision", "auto")], **own))
+    errors = "".join(rank.communicate(timeout=120)[1] for rank in ranks)
+    assert [rank.returncode for rank in ranks] == [2, 2], errors
+    assert "mixed_precision: auto is no on rank 0 and bf16 on rank 1" in errors and "name a format for all" in errors
+
+
+def test_python_takes_auto(machine: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in machine.items():
+        monkeypatch.setenv(name, value)
+    know(machine, sample="bfloat16")
+    assert sdtune.StableDiffusionPipeline.from_pretrained("portrait-64", dtype="auto", device="cpu").dtype == "bfloat16"
+    assert sdtune.StableDiffusionPipeline.from_pretrained("portrait-64", device="cpu").dtype == "float32"
