@@ -4,7 +4,7 @@
 #   scripts/aarch64.sh     what it makes stays in build-aarch64, Debian's arm64 libraries among it
 #
 # Needs Debian's g++-aarch64-linux-gnu and qemu-user, and .venv of scripts/setup.sh. The libraries are unpacked into a folder, not
-# installed, so nothing of this machine changes. qemu is slow: the tests take a quarter of an hour and more.
+# installed, so nothing of this machine changes. qemu is slow: compiling and the tests take a quarter of an hour and more.
 #
 # Environment: SDTUNE_JOBS=N    parallel compilations and programs (default: the number of cores)
 set -euo pipefail

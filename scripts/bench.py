@@ -4,8 +4,9 @@
     .venv/bin/python scripts/bench.py forward --model sd15       # the UNet alone
     .venv/bin/python scripts/bench.py vae-decode                 # SD's autoencoder at 512 px, the first call included; vae-encode too
     .venv/bin/python scripts/bench.py text                       # SD 1.5's text encoder
-    .venv/bin/python scripts/bench.py picture                    # an image of the bundled base, words to pixels
-    .venv/bin/python scripts/bench.py train --model sd15         # whole training steps
+    .venv/bin/python scripts/bench.py picture                    # an image of the bundled base, words to pixels; --model sd15 too
+    .venv/bin/python scripts/bench.py train --model sd15         # whole training steps; --method lora; --model portrait-64: its defaults
+    .venv/bin/python scripts/bench.py stable-diffusion.cpp       # sampling, against that program
     .venv/bin/python scripts/bench.py plan                       # what `sdtune plan` predicts, against the runs
 
 Both sides are measured in float32, and each at its best: every number format and memory layout of either is timed first and the
@@ -26,8 +27,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from bench.compare import Measurement, measure
 from bench.machine import describe_commit, describe_machine
 from bench.models import MODELS
+from bench.peer import measure_peer
 from bench.plan import measure_plan
-from bench.train import measure_training
+from bench.train import BUNDLED, measure_training
 from bench.works import WORKS
 
 # Timed calls of a process, by work; of the UNet's the model says how many.
@@ -39,17 +41,23 @@ def command_of(options: argparse.Namespace) -> str:
     if options.what == "plan":
         return "scripts/bench.py plan"
     given = {"model": options.model, "batch": options.batch, "rounds": options.rounds, "steps": options.steps}
-    if options.what not in ("forward", "train"):
+    if options.what not in ("forward", "train", "picture"):
         del given["model"]
+    if options.what == "train":
+        given["method"] = options.method
     return " ".join(["scripts/bench.py", options.what, *(f"--{name} {value}" for name, value in given.items() if value is not None)])
 
 
 def run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
     if options.what == "plan":
         return measure_plan(folder)
-    model = MODELS[options.model].with_overrides(options.batch, options.steps)
+    if options.what == "stable-diffusion.cpp":
+        return measure_peer(folder, options.rounds)
     if options.what == "train":
-        return measure_training(model, folder, options.rounds)
+        return measure_training(options.model, options.method, options.batch, options.steps, folder, options.rounds)
+    if options.model == BUNDLED:
+        raise SystemExit(f"--model {BUNDLED} is for train, and what picture takes without --model")
+    model = MODELS[options.model].with_overrides(options.batch, options.steps)
     calls = 1 + (options.steps or CALLS.get(options.what, model.steps))
     return measure(Measurement(options.what, options.model, options.batch or (model.batch if options.what == "forward" else 1), folder, calls,
                                first_call=options.what.startswith("vae")), options.rounds)
@@ -57,8 +65,9 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=[*WORKS, "train", "plan"])
-    parser.add_argument("--model", choices=sorted(MODELS), default="10m")
+    parser.add_argument("what", choices=[*WORKS, "train", "stable-diffusion.cpp", "plan"])
+    parser.add_argument("--model", choices=[*sorted(MODELS), BUNDLED], default="10m")
+    parser.add_argument("--method", choices=["full", "lora"], default="full", help="of train")
     parser.add_argument("--batch", type=int, default=None, help="images a step (default: the model's; 1 of other works)")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--steps", type=int, default=None, help="timed calls or steps a round (default: the work's or the model's)")

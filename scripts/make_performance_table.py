@@ -34,9 +34,12 @@ lists them), on a machine that does nothing else; the files into docs/measuremen
 ROWS = {
     "forward_sd15_b1": "UNet forward, SD 1.5 size, batch 1", "forward_10m_b4": "UNet forward, 10 M, batch 4",
     "vae-decode": "VAE decode, 512 px, first call included", "vae-encode": "VAE encode, 512 px, first call included",
-    "text": "text encoder of SD 1.5", "picture": "an image of portrait-64, 30 steps with guidance",
+    "text": "text encoder of SD 1.5", "picture_sd15": "an image at SD 1.5's size, 512 px, 25 steps with guidance",
+    "picture": "an image of portrait-64, 30 steps with guidance",
     "train_sd15_b1": "training step, SD 1.5 size, batch 1", "train_10m_b4": "training step, 10 M, batch 4",
-    "train_10m_b8": "training step, 10 M, batch 8",
+    "train_10m_b8": "training step, 10 M, batch 8", "train_portrait-64": "training step, defaults of portrait-64",
+    "lora_sd15_b1": "LoRA step, SD 1.5 size, batch 1, against PEFT",
+    "peer": "sampling step with guidance, SD 1.5 size, 512 px, against stable-diffusion.cpp",
 }
 PAIRS = {"each_at_its_best": "Each at its best", "both_float32": "Both in float32"}
 
@@ -75,7 +78,7 @@ def figures(measured: dict[str, object]) -> dict[str, Figure]:
     if "ratio" in measured:
         both = {"ours": measured.get("our_dtype", "float32"), "theirs": measured["diffusers_best"], **measured}
         return {"each_at_its_best": figure_of(both)}
-    return {name: figure_of(measured[name]) for name in PAIRS}
+    return {name: figure_of(measured[name]) for name in PAIRS if name in measured}
 
 
 def read_all() -> dict[str, dict[str, dict[str, object]]]:

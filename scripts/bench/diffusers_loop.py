@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The other side of the training benchmark: a plain PyTorch loop over diffusers' UNet, as train_dreambooth.py does it.
 
-Latents and prompt embeddings are given, as from a cache, so that both sides do the same work: noise, timesteps, forward,
-loss, backward, clipping at 1, AdamW with float32 state. The fused AdamW is used, the fastest that PyTorch has on a CPU.
+Latents are given, as from a cache, and prompt embeddings where the text encoder is not trained, so that both sides do the same work: noise,
+timesteps, forward, loss, backward, clipping at 1, AdamW with float32 state. The fused AdamW is used, the fastest that PyTorch has on a CPU.
 """
 
 from __future__ import annotations
@@ -10,10 +10,48 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from diffusers import DDPMScheduler, UNet2DConditionModel
+from diffusers.training_utils import EMAModel
+
+
+@dataclass
+class Trained:
+    """Networks, and their trainable parameters."""
+
+    unet: torch.nn.Module
+    text_encoder: torch.nn.Module | None
+    parameters: list[torch.nn.Parameter]
+    averages: list[EMAModel]
+
+
+def load(options: argparse.Namespace, layout: torch.memory_format) -> Trained:
+    unet = UNet2DConditionModel.from_pretrained(options.base / "unet").train().to(memory_format=layout)
+    text_encoder = None
+    if options.lora_rank:
+        from peft import LoraConfig
+        unet.requires_grad_(False)
+        unet.add_adapter(LoraConfig(r=options.lora_rank, lora_alpha=options.lora_rank, init_lora_weights="gaussian",
+                                    target_modules=["to_k", "to_q", "to_v", "to_out.0"]))
+    if options.train_text_encoder:
+        from transformers import CLIPTextModel
+        text_encoder = CLIPTextModel.from_pretrained(options.base / "text_encoder").train()
+    networks = [unet, text_encoder] if text_encoder else [unet]
+    parameters = [parameter for network in networks for parameter in network.parameters() if parameter.requires_grad]
+    averages = [EMAModel(network.parameters(), decay=0.99) for network in networks] if options.average else []
+    return Trained(unet, text_encoder, parameters, averages)
+
+
+def loss_of(prediction: torch.Tensor, noise: torch.Tensor, prior: bool) -> torch.Tensor:
+    """The mean squared error; with class images theirs is added, as train_dreambooth.py does."""
+    if not prior:
+        return torch.nn.functional.mse_loss(prediction.float(), noise)
+    ours, theirs = prediction.float().chunk(2)
+    wanted, wanted_prior = noise.chunk(2)
+    return torch.nn.functional.mse_loss(ours, wanted) + torch.nn.functional.mse_loss(theirs, wanted_prior)
 
 
 def main() -> None:
@@ -25,29 +63,39 @@ def main() -> None:
     parser.add_argument("--latent-size", type=int, required=True)
     parser.add_argument("--dtype", choices=["float32", "bfloat16"], required=True)
     parser.add_argument("--layout", choices=["contiguous", "channels_last"], required=True)
+    parser.add_argument("--lora-rank", type=int, default=0, help="train a LoRA of this rank by PEFT instead of the weights")
+    parser.add_argument("--train-text-encoder", action="store_true")
+    parser.add_argument("--prior", action="store_true", help="as many class images again in each step")
+    parser.add_argument("--average", action="store_true", help="diffusers' EMAModel of the trainable parameters")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
-    unet = UNet2DConditionModel.from_pretrained(options.base / "unet").train()
-    scheduler = DDPMScheduler.from_pretrained(options.base / "scheduler")
     layout = torch.channels_last if options.layout == "channels_last" else torch.contiguous_format
-    unet = unet.to(memory_format=layout)
-    optimizer = torch.optim.AdamW(unet.parameters(), lr=1e-5, weight_decay=1e-2, fused=True)
+    trained = load(options, layout)
+    scheduler = DDPMScheduler.from_pretrained(options.base / "scheduler")
+    optimizer = torch.optim.AdamW(trained.parameters, lr=1e-5, weight_decay=1e-2, fused=True)
     torch.manual_seed(0)
-    latents = torch.randn(options.batch, 4, options.latent_size, options.latent_size)
-    context = torch.randn(options.batch, 77, unet.config.cross_attention_dim)
+    batch = options.batch * (2 if options.prior else 1)
+    config = trained.unet.config
+    latents = torch.randn(batch, config.in_channels, options.latent_size, options.latent_size)
+    context = torch.randn(batch, 77, config.cross_attention_dim)
+    ids = torch.randint(0, trained.text_encoder.config.vocab_size, (batch, 77)) if trained.text_encoder else None
     seconds = []
     for _ in range(options.warm_up + options.steps):
         started = time.perf_counter()
         noise = torch.randn_like(latents)
-        timesteps = torch.randint(0, 1000, (options.batch,))
+        timesteps = torch.randint(0, 1000, (batch,))
         noisy = scheduler.add_noise(latents, noise, timesteps).to(memory_format=layout)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.dtype == "bfloat16"):
-            prediction = unet(noisy, timesteps, context).sample
-        loss = torch.nn.functional.mse_loss(prediction.float(), noise)
+            if trained.text_encoder:
+                context = trained.text_encoder(ids)[0]
+            prediction = trained.unet(noisy, timesteps, context).sample
+        loss = loss_of(prediction, noise, options.prior)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(unet.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(trained.parameters, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+        for average, network in zip(trained.averages, (trained.unet, trained.text_encoder)):
+            average.step(network.parameters())
         loss.item()
         seconds.append(time.perf_counter() - started)
     options.output.write_text(json.dumps({"seconds": seconds[options.warm_up:]}))

@@ -111,6 +111,24 @@ def write_pipeline(model: BenchModel, folder: Path) -> Path:
     return target
 
 
+def write_full_pipeline(model: BenchModel, folder: Path) -> Path:
+    """The UNet with autoencoder and text encoder of SD 1.5's sizes, and its default sampler."""
+    from clip_vocabulary import write_clip_vocabulary
+    from diffusers import AutoencoderKL, PNDMScheduler, StableDiffusionPipeline, UNet2DConditionModel
+    from transformers import CLIPTextModel, CLIPTokenizer
+    target = folder / f"{model.name}-full-pipeline"
+    if (target / "model_index.json").is_file():
+        return target
+    write_clip_vocabulary(folder / "tokenizer")
+    scheduler = PNDMScheduler(beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, skip_prk_steps=True, steps_offset=1,
+                              set_alpha_to_one=False)
+    StableDiffusionPipeline(
+        vae=AutoencoderKL.from_pretrained(write_vae(folder)), text_encoder=CLIPTextModel.from_pretrained(write_text_encoder(folder)),
+        tokenizer=CLIPTokenizer.from_pretrained(str(folder / "tokenizer")), unet=UNet2DConditionModel.from_pretrained(write_unet(model, folder)),
+        scheduler=scheduler, safety_checker=None, feature_extractor=None, requires_safety_checker=False).save_pretrained(target)
+    return target
+
+
 def write_photos(model: BenchModel, folder: Path) -> Path:
     """Four images of noise at the model's resolution."""
     target = folder / f"{model.name}-photos"

@@ -43,14 +43,16 @@ def main() -> None:
     call = getattr(work, options.side)(Candidate.parse(options.candidate))
     loaded = time.perf_counter() - started
     reset_peak()
-    seconds = []
+    seconds, results = [], []
     with torch.inference_mode():
         for _ in range(options.calls):
             started = time.perf_counter()
-            result = call()
+            results.append(call())
             seconds.append(time.perf_counter() - started)
+            if not options.keep:
+                results.clear()
     if options.keep:
-        np.save(options.keep, np.asarray(result, np.float32))
+        np.save(options.keep, np.stack([np.asarray(result, np.float32) for result in results]))
     print(json.dumps({"load_s": loaded, "calls_s": seconds, "peak_bytes": peak_bytes()}))
 
 

@@ -7,15 +7,33 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
-from .models import BenchModel, describe, write_photos, write_pipeline
+from .models import MODELS, describe, write_photos, write_pipeline
 from .peak import watch_peak
 from .ratios import summarize
 
 ROOT = Path(__file__).resolve().parents[2]
+BUNDLED = "portrait-64"
 PRECISION = {"float32": "no", "bfloat16": "bf16"}
 CANDIDATES = [(dtype, layout) for dtype in PRECISION for layout in ("contiguous", "channels_last")]
+LORA_RANK = 16
+UNET_ALONE = ["--with-prior-preservation=false", "--train-text-encoder=false", "--learning-rate", "1e-5"]
+
+
+@dataclass(frozen=True)
+class Training:
+    """What both sides train: the same base, layers, batch and optimizer; latents are cached on both, frozen prompt embeddings too."""
+
+    base: Path
+    photos: Path
+    ours: list[str]  # options of sdtune
+    theirs: list[str]  # options of diffusers_loop.py
+    steps: int
+    warm_up: int
+    dtypes: list[str]
+    what: dict[str, object]  # for the JSON
 
 
 def run_child(command: list[str]) -> int:
@@ -30,51 +48,72 @@ def run_child(command: list[str]) -> int:
     return peak
 
 
-def run_ours(model: BenchModel, base: Path, photos: Path, output: Path, dtype: str) -> tuple[float, int]:
+def run_ours(training: Training, output: Path, dtype: str) -> tuple[float, int]:
     """Median seconds a step after the warm-up, from the run's own metrics.jsonl, and peak memory."""
-    steps = model.warm_up + model.steps
     peak = run_child([
-        str(ROOT / ".venv/bin/sdtune"), "train", "--images", str(photos), "--base", str(base), "--output", str(output),
-        "--overwrite", "--max-train-steps", str(steps), "--train-batch-size", str(model.batch),
-        "--with-prior-preservation=false", "--train-text-encoder=false", "--learning-rate", "1e-5",
-        "--checkpointing-steps", "100000", "--seed", "0", "--device", "cpu", "--mixed-precision", PRECISION[dtype]])
+        str(ROOT / ".venv/bin/sdtune"), "train", "--images", str(training.photos), "--base", str(training.base), "--output", str(output),
+        "--overwrite", "--max-train-steps", str(training.warm_up + training.steps), "--checkpointing-steps", "100000", "--seed", "0",
+        "--device", "cpu", "--mixed-precision", PRECISION[dtype], *training.ours])
     times = [json.loads(line)["time"] for line in (output / "metrics.jsonl").read_text().splitlines()]
     seconds = [after - before for before, after in zip(times, times[1:])]
-    return statistics.median(seconds[model.warm_up - 1:]), peak
+    return statistics.median(seconds[training.warm_up - 1:]), peak
 
 
-def run_theirs(model: BenchModel, base: Path, output: Path, dtype: str, layout: str) -> tuple[float, int]:
+def run_theirs(training: Training, output: Path, dtype: str, layout: str) -> tuple[float, int]:
     """The same from the diffusers loop."""
     result = output.with_suffix(".json")
-    peak = run_child([sys.executable, str(ROOT / "scripts/bench/diffusers_loop.py"), "--base", str(base), "--batch",
-                      str(model.batch), "--steps", str(model.steps), "--warm-up", str(model.warm_up), "--latent-size",
-                      str(model.latent_size), "--dtype", dtype, "--layout", layout, "--output", str(result)])
+    peak = run_child([sys.executable, str(ROOT / "scripts/bench/diffusers_loop.py"), "--base", str(training.base), "--steps",
+                      str(training.steps), "--warm-up", str(training.warm_up), "--dtype", dtype, "--layout", layout, "--output", str(result),
+                      *training.theirs])
     return statistics.median(json.loads(result.read_text())["seconds"]), peak
 
 
-def measure_training(model: BenchModel, folder: Path, rounds: int) -> dict[str, object]:
-    """Same work on both sides: cached latents and prompt embeddings, AdamW, clipping at 1, float32 optimizer state."""
-    base, photos = write_pipeline(model, folder), write_photos(model, folder)
-    dtypes = [dtype for dtype in PRECISION if dtype == "float32" or model.name != "sd15" or has_bfloat16()]
-    our_times = {dtype: run_ours(model, base, photos, folder / "ours", dtype)[0] for dtype in dtypes}
-    their_times = {(dtype, layout): run_theirs(model, base, folder / "theirs", dtype, layout)[0]
-                   for dtype, layout in CANDIDATES if dtype in dtypes}
+def random_training(name: str, method: str, batch: int | None, steps: int | None, folder: Path) -> Training:
+    """Of a UNet with random weights, alone."""
+    model = MODELS[name].with_overrides(batch, steps)
+    ours = [*UNET_ALONE, "--train-batch-size", str(model.batch), "--method", method]
+    theirs = ["--batch", str(model.batch), "--latent-size", str(model.latent_size)]
+    if method == "lora":
+        ours += ["--lora-rank", str(LORA_RANK), "--lora-alpha", str(LORA_RANK)]
+        theirs += ["--lora-rank", str(LORA_RANK)]
+    dtypes = [dtype for dtype in PRECISION if dtype == "float32" or name != "sd15" or has_bfloat16()]
+    return Training(write_pipeline(model, folder), write_photos(model, folder), ours, theirs, model.steps, model.warm_up, dtypes,
+                    {"model": describe(model), "method": method})
+
+
+def bundled_training(steps: int | None, folder: Path) -> Training:
+    """The defaults of the bundled base: UNet and text encoder, as many class images as photos in a step, an average of the weights. Its class
+    images are generated once, before anything is timed."""
+    base, photos, classes = ROOT / "models" / BUNDLED, ROOT / "examples" / "me", folder / "class_images"
+    ours = ["--class-data-dir", str(classes)]
+    theirs = ["--batch", "4", "--latent-size", "16", "--train-text-encoder", "--prior", "--average"]
+    training = Training(base, photos, ours, theirs, steps or 60, 10, list(PRECISION), {"model": BUNDLED, "method": "full"})
+    run_ours(Training(base, photos, ours, theirs, 1, 1, ["float32"], {}), folder / "first", "float32")
+    return training
+
+
+def measure_training(name: str, method: str, batch: int | None, steps: int | None, folder: Path, rounds: int) -> dict[str, object]:
+    """AdamW with float32 states and clipping at 1 on both sides."""
+    training = bundled_training(steps, folder) if name == BUNDLED else random_training(name, method, batch, steps, folder)
+    our_times = {dtype: run_ours(training, folder / "ours", dtype)[0] for dtype in training.dtypes}
+    their_times = {(dtype, layout): run_theirs(training, folder / "theirs", dtype, layout)[0]
+                   for dtype, layout in CANDIDATES if dtype in training.dtypes}
     best = min(our_times, key=our_times.get), min(their_times, key=their_times.get)
     same = "float32", min((key for key in their_times if key[0] == "float32"), key=their_times.get)
     pairs = {"each_at_its_best": best, "both_float32": same}
-    measured = {pair: alternate(model, base, photos, folder, *pair, rounds) for pair in dict.fromkeys(pairs.values())}
-    return {"what": "training step", "model": describe(model),
+    measured = {pair: alternate(training, folder, *pair, rounds) for pair in dict.fromkeys(pairs.values())}
+    return {"what": "training step", **training.what,
             "candidates_s": {"ours": {key: round(value, 4) for key, value in our_times.items()},
                              "theirs": {", ".join(key): round(value, 4) for key, value in their_times.items()}},
             **{name: measured[pair] for name, pair in pairs.items()}}
 
 
-def alternate(model: BenchModel, base: Path, photos: Path, folder: Path, our_dtype: str, theirs: tuple[str, str], rounds: int) -> dict[str, object]:
+def alternate(training: Training, folder: Path, our_dtype: str, theirs: tuple[str, str], rounds: int) -> dict[str, object]:
     """Rounds of ours, theirs, ours, theirs."""
     ours, others = [], []
     for _ in range(rounds):
-        ours.append(run_ours(model, base, photos, folder / "ours", our_dtype))
-        others.append(run_theirs(model, base, folder / "theirs", *theirs))
+        ours.append(run_ours(training, folder / "ours", our_dtype))
+        others.append(run_theirs(training, folder / "theirs", *theirs))
     return {"ours": our_dtype, "theirs": ", ".join(theirs),
             **summarize([seconds for seconds, _ in ours], [seconds for seconds, _ in others]),
             "peak_memory_gib_ours": round(max(peak for _, peak in ours) / 2**30, 3),

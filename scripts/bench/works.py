@@ -11,7 +11,7 @@ import torch
 
 import sdtune
 
-from .models import MODELS, BenchModel, write_text_encoder, write_unet, write_vae
+from .models import MODELS, BenchModel, write_full_pipeline, write_text_encoder, write_unet, write_vae
 
 BASE = Path(__file__).resolve().parents[2] / "models" / "portrait-64"
 PROMPT = "a photo of a person on a beach"
@@ -122,25 +122,32 @@ class Text:
 
 
 class Picture:
-    """An image of the bundled base, from its words to pixels, at the defaults of `sdtune sample`."""
+    """An image, from its words to pixels, with guidance and the base's own sampler: of the bundled base in 30 steps, or at SD 1.5's size
+    with random weights in 25. Each call is another seed's: rounding decides what a single image becomes."""
 
-    steps, guidance = 30, 7.5
+    guidance = 7.5
 
     def __init__(self, model: BenchModel, folder: Path) -> None:
-        pass
+        is_bundled = model.name != "sd15"
+        self.base, self.steps = (BASE, 30) if is_bundled else (write_full_pipeline(model, folder), 25)
+        self.seed = 0
+
+    def next_seed(self) -> int:
+        self.seed += 1
+        return self.seed
 
     def ours(self, candidate: Candidate) -> Call:
-        pipeline = sdtune.StableDiffusionPipeline.from_pretrained(str(BASE), dtype=candidate.dtype, device="cpu")
-        return lambda: pipeline(PROMPT, num_inference_steps=self.steps, guidance_scale=self.guidance, seed=1, output_type="np").images
+        pipeline = sdtune.StableDiffusionPipeline.from_pretrained(str(self.base), dtype=candidate.dtype, device="cpu")
+        return lambda: pipeline(PROMPT, num_inference_steps=self.steps, guidance_scale=self.guidance, seed=self.next_seed(), output_type="np").images
 
     def theirs(self, candidate: Candidate) -> Call:
         from diffusers import StableDiffusionPipeline
-        pipeline = StableDiffusionPipeline.from_pretrained(BASE, dtype=getattr(torch, candidate.dtype), safety_checker=None)
+        pipeline = StableDiffusionPipeline.from_pretrained(self.base, dtype=getattr(torch, candidate.dtype), safety_checker=None)
         pipeline.set_progress_bar_config(disable=True)
         for part in (pipeline.unet, pipeline.vae):
             in_layout(part, candidate)
         return lambda: pipeline(PROMPT, num_inference_steps=self.steps, guidance_scale=self.guidance, output_type="np",
-                                generator=torch.Generator().manual_seed(1)).images
+                                generator=torch.Generator().manual_seed(self.next_seed())).images
 
 
 WORKS = {"forward": Forward, "vae-decode": Vae, "vae-encode": VaeEncode, "text": Text, "picture": Picture}
