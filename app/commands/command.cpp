@@ -7,6 +7,7 @@
 
 #include "app/ui/terminal.h"
 #include "model/base/error.h"
+#include "model/core/tensor_memory.h"
 
 namespace sdtune::app {
 namespace {
@@ -74,6 +75,7 @@ int run_command_line(const std::vector<std::string>& words) {
     std::fputs(program_help(commands).c_str(), stdout);
     return words.empty() ? static_cast<int>(ExitCode::kBadInput) : 0;
   }
+  const model::TensorMemoryScope memory;
   for (const auto& command : commands) {
     if (command->help().name != first) continue;
     const FieldList fields = command->fields();

@@ -218,6 +218,9 @@ void add_testing(py::module_& module) {
 }  // namespace
 
 void register_models(py::module_& module) {
+  module.def(
+      "empty_cache", &model::release_tensor_memory,
+      "Gives back the memory on the CPU that freed tensors of earlier calls left for the next ones (docs/cpu.md).");
   add_unet(module);
   add_vae(module);
   add_text_encoder(module);

@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <pybind11/pybind11.h>
 
+#include "model/core/tensor_memory.h"
 #include "model/core/tf32_scope.h"
 
 namespace sdtune::python {
@@ -12,6 +13,7 @@ namespace sdtune::python {
 struct ComputeScope {
   pybind11::gil_scoped_release unlocked{};
   at::NoGradGuard no_grad;
+  model::TensorMemoryScope memory;
   model::Tf32Scope tf32{false};  // float32 means float32
 };
 

@@ -8,6 +8,8 @@
 #include <limits>
 #include <string>
 
+#include "model/core/tensor_memory.h"
+
 namespace sdtune::train {
 namespace {
 
@@ -61,6 +63,7 @@ std::int64_t resident_bytes() {
 }
 
 void give_back_memory() {
+  model::release_tensor_memory();
   ::malloc_trim(0);
 }
 

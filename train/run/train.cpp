@@ -9,6 +9,7 @@
 
 #include "model/core/device.h"
 #include "model/core/out_of_memory.h"
+#include "model/core/tensor_memory.h"
 #include "model/core/tf32_scope.h"
 #include "train/dist/rank_failure.h"
 #include "train/dist/rank_store.h"
@@ -313,8 +314,10 @@ void finish_run(const TrainConfig& config, const Error& error, const std::vector
 TrainResult train(const TrainConfig& config, const std::vector<Observer*>& observers,
                   const PortraitReaderSource& portrait_readers, StopFlag& stop) {
   RunNotifier notifier = notifier_of(config, observers);
+  const model::TensorMemoryScope memory;
   try {
     const TrainResult result = train_or_refuse(config, observers, notifier, portrait_readers, stop);
+    model::release_tensor_memory();
     finish(config, notifier, end_of(result, 0), observers);
     return result;
   } catch (const Error& error) {

@@ -1,0 +1,40 @@
+// Memory of tensors on a CPU that is used again. A network's passes ask for the same sizes each time; without this
+// large ones come from the kernel and go back to it, which clears each page anew: a fifth of the time of an autoencoder
+// at 512 px.
+#pragma once
+
+#include <cstddef>
+
+namespace sdtune::model {
+
+// While one lives, tensors that this thread makes on the CPU take blocks that freed ones left, and leave theirs; those
+// of other threads and of a notebook's own calls come from the system and go back to it. What is kept never makes the
+// process larger than its tensors once were by more than kept_memory_limit. Scopes may nest; the blocks outlive them.
+// The environment variable SDTUNE_TENSOR_MEMORY=library leaves everything to LibTorch's allocator.
+class TensorMemoryScope {
+ public:
+  TensorMemoryScope();
+  ~TensorMemoryScope();
+  TensorMemoryScope(const TensorMemoryScope&) = delete;
+  TensorMemoryScope& operator=(const TensorMemoryScope&) = delete;
+
+ private:
+  bool outer_;
+};
+
+struct TensorMemory {
+  std::size_t used = 0;  // bytes of tensors that live
+  std::size_t peak = 0;  // the most of them so far
+  std::size_t kept = 0;  // bytes of blocks that wait for a tensor
+};
+
+// Of all threads with a scope.
+TensorMemory tensor_memory();
+
+// How many bytes used and kept blocks together may have above `peak`.
+std::size_t kept_memory_limit(std::size_t peak);
+
+// Gives all kept blocks back, and counts the peak anew.
+void release_tensor_memory();
+
+}  // namespace sdtune::model

@@ -1,0 +1,118 @@
+#include "model/core/tensor_memory.h"
+
+#include <c10/core/CPUAllocator.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace sdtune::model {
+namespace {
+
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+
+class TensorMemoryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const TensorMemoryScope scope;
+    { const torch::Tensor one = torch::empty({1}); }
+    if (tensor_memory().kept == 0) GTEST_SKIP() << "under the address sanitizer nothing is kept";
+    release_tensor_memory();
+  }
+  static torch::Tensor bytes(std::int64_t count) { return torch::empty({count}, torch::kUInt8); }
+};
+
+TEST_F(TensorMemoryTest, ATensorTakesTheBlockOfAFreedOneOfItsSize) {
+  const TensorMemoryScope scope;
+  torch::Tensor first = bytes(kMiB);
+  void* const place = first.data_ptr();
+  first.reset();
+  EXPECT_GE(tensor_memory().kept, static_cast<std::size_t>(kMiB));
+  const torch::Tensor other = bytes(2 * kMiB);
+  EXPECT_NE(other.data_ptr(), place);
+  const torch::Tensor again = bytes(kMiB);
+  EXPECT_EQ(again.data_ptr(), place);
+  const torch::Tensor third = bytes(kMiB);
+  EXPECT_NE(third.data_ptr(), place) << "a block serves one tensor at a time";
+}
+
+TEST_F(TensorMemoryTest, EverySizeFitsIsAlignedAndWastesAtMostAnEighth) {
+  const TensorMemoryScope scope;
+  for (std::int64_t size = 1; size < 5000; size += 7) {
+    for (const std::int64_t count : {size, size * 4099}) {
+      const std::size_t before = tensor_memory().used;
+      torch::Tensor tensor = bytes(count).fill_(7);
+      const auto taken = static_cast<std::int64_t>(tensor_memory().used - before);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data_ptr()) % 64, 0U);
+      EXPECT_GE(taken, count + 64);
+      EXPECT_LE(taken, std::max<std::int64_t>(576, (count + 64) * 9 / 8 + 1)) << count;
+    }
+  }
+}
+
+TEST_F(TensorMemoryTest, KeptBlocksStayBelowTheLimit) {
+  const TensorMemoryScope scope;
+  std::size_t most = 0;
+  for (std::int64_t size = 1; size < 200; ++size) {  // sizes that never come again
+    { const torch::Tensor tensor = bytes(size * kMiB); }
+    const TensorMemory memory = tensor_memory();
+    EXPECT_LE(memory.used + memory.kept, memory.peak + kept_memory_limit(memory.peak));
+    most = std::max(most, memory.kept);
+  }
+  EXPECT_GT(most, std::size_t{256} << 20);
+  release_tensor_memory();
+  EXPECT_EQ(tensor_memory().kept, 0U);
+}
+
+TEST_F(TensorMemoryTest, OnlyTensorsOfAScopeAreKept) {
+  release_tensor_memory();
+  { const torch::Tensor outside = bytes(kMiB); }
+  EXPECT_EQ(tensor_memory().kept, 0U);
+  {
+    const TensorMemoryScope scope;
+    { const TensorMemoryScope inner; }
+    std::thread([] { const torch::Tensor of_another_thread = bytes(kMiB); }).join();
+    EXPECT_EQ(tensor_memory().kept, 0U);
+    { const torch::Tensor inside = bytes(kMiB); }
+    EXPECT_GT(tensor_memory().kept, 0U);
+  }
+  torch::Tensor later;
+  {
+    const TensorMemoryScope scope;
+    later = bytes(kMiB);
+  }
+  const std::size_t before = tensor_memory().kept;
+  later.reset();  // of a scope that has ended
+  EXPECT_GT(tensor_memory().kept, before);
+}
+
+TEST_F(TensorMemoryTest, ThreadsShareTheBlocks) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([t] {
+      const TensorMemoryScope scope;
+      for (int i = 0; i < 2000; ++i) {
+        const torch::Tensor tensor = torch::full({1 + (i * 37) % 3000}, t, torch::kInt32);
+        ASSERT_TRUE((tensor == t).all().item<bool>());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(TensorMemoryTest, LibrariesMayTakeAndGiveBackBytes) {
+  c10::Allocator& allocator = *c10::GetCPUAllocator();
+  for (const bool inside : {false, true}) {
+    const auto scope = inside ? std::make_unique<TensorMemoryScope>() : nullptr;
+    void* place = allocator.raw_allocate(1000);
+    ASSERT_NE(place, nullptr);
+    allocator.raw_deallocate(place);
+  }
+}
+
+}  // namespace
+}  // namespace sdtune::model
