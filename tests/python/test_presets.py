@@ -14,7 +14,7 @@ from training_reference import write_base, write_photos
 import sdtune
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
-TABLES = ("gpus.yaml", "preset_memory.yaml")
+TABLES = ("gpus.yaml", "preset_memory.yaml", "processors.yaml")
 PRESETS = sorted(path.name for path in CONFIGS.glob("*.yaml") if path.name not in TABLES)
 
 
