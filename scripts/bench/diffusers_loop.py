@@ -29,7 +29,7 @@ class Trained:
 
 
 def load(options: argparse.Namespace, layout: torch.memory_format) -> Trained:
-    unet = UNet2DConditionModel.from_pretrained(options.base / "unet").train().to(memory_format=layout)
+    unet = UNet2DConditionModel.from_pretrained(options.base / "unet", torch_dtype=torch.float32).train().to(memory_format=layout)
     text_encoder = None
     if options.lora_rank:
         from peft import LoraConfig
@@ -38,7 +38,7 @@ def load(options: argparse.Namespace, layout: torch.memory_format) -> Trained:
                                     target_modules=["to_k", "to_q", "to_v", "to_out.0"]))
     if options.train_text_encoder:
         from transformers import CLIPTextModel
-        text_encoder = CLIPTextModel.from_pretrained(options.base / "text_encoder").train()
+        text_encoder = CLIPTextModel.from_pretrained(options.base / "text_encoder").float().train()  # its file may be of half precision
     networks = [unet, text_encoder] if text_encoder else [unet]
     parameters = [parameter for network in networks for parameter in network.parameters() if parameter.requires_grad]
     averages = [EMAModel(network.parameters(), decay=0.99) for network in networks] if options.average else []
