@@ -62,6 +62,9 @@ class EvalCommand : public Command {
       std::fprintf(stderr, "sdtune: warning: --device: %s\n", warning.c_str());
     }
     const torch::Dtype dtype = model::choose_dtype(options_.dtype, device, model::ComputeUse::kSample, "--dtype");
+    if (const std::string note = model::unknown_processor_note(options_.dtype, device); !note.empty()) {
+      std::fprintf(stderr, "sdtune: warning: --dtype: %s\n", note.c_str());
+    }
     train::classifier::PortraitClassifier classifier =
         train::classifier::PortraitClassifier::load(classifier_folder(), device);
     const evaluate::Subject subject = make_subject(classifier, subject_number_);

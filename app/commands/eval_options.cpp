@@ -39,8 +39,7 @@ void add_model(OptionGroup group, EvalOptions& options) {
   group
       .add("dtype", &options.dtype,
            "Number format of the computation; default: bfloat16 on a GPU from compute capability 8.0, float16 on an "
-           "older "
-           "one, float32 on a CPU; auto: the fastest, on a CPU by the table of processors (sdtune tune-machine).")
+           "older one, float32 on a CPU; auto: the fastest, on a CPU by the table of processors (sdtune tune-machine).")
       .choices({"default", "auto", "float32", "bfloat16", "float16"})
       .placeholder("DTYPE");
 }

@@ -121,9 +121,8 @@ class SampleCommand : public Command {
     if (const std::string warning = model::device_warning(asked.device); !warning.empty())
       warn({"--device", warning, ""});
     const torch::Dtype dtype = model::choose_dtype(asked.dtype, device, model::ComputeUse::kSample, "--dtype");
-    if (asked.dtype == "auto" && device.is_cpu()) {
-      if (const std::string note = model::unknown_processor_note(); !note.empty()) warn({"--dtype", note, ""});
-    }
+    const std::string note = model::unknown_processor_note(asked.dtype, device);
+    if (!note.empty()) warn({"--dtype", note, ""});
     for (PromptJob& job : plan_.jobs) {
       job.options.device = device.str();
       job.options.dtype = model::dtype_name(dtype);

@@ -77,8 +77,7 @@ class TuneMachineCommand : public Command {
     std::vector<Setting> settings = {{"images", {photos.string()}, false, false, "--images", false},
                                      {"output", {output.string()}, false, false, "--output", false},
                                      {"device", {"cpu"}, false, false, "--device", false},
-                                     {"with_prior_preservation", {"false"}, false, false, "tune-machine", false},
-                                     {"checkpoints_total_limit", {"1"}, false, false, "tune-machine", false}};
+                                     {"with_prior_preservation", {"false"}, false, false, "tune-machine", false}};
     if (!base_.empty()) settings.push_back({"base", {base_}, false, false, "--base", false});
     train::LoadedConfig loaded = train::load_train_config("", settings);
     problems.insert(problems.end(), loaded.problems.begin(), loaded.problems.end());
@@ -91,7 +90,6 @@ class TuneMachineCommand : public Command {
     formats.sample = train::fastest_format(times, &train::FormatTimes::image_seconds, kLeastGain);
     formats.train = train::fastest_format(times, &train::FormatTimes::step_seconds, kLeastGain);
     formats.measured = "sdtune tune-machine, base " + fs::path(base).filename().string();
-    model::add_formats(real_file_system(), table, formats);
     if (json_) {
       Json json = {{"processor", model::kind_text(formats.kind)},
                    {"sample", formats.sample},
@@ -110,7 +108,8 @@ class TuneMachineCommand : public Command {
       }
       fmt::print("auto is {} for images and {} for training: {}\n", formats.sample, formats.train, table.string());
     }
-    finish_output();
+    finish_output();  // what was timed is said before the table, whose disk may be full
+    model::add_formats(real_file_system(), table, formats);
   }
 
   std::string base_, images_, output_;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
 
 #include "app/hub/url.h"
+#include "model/base/environment.h"
 #include "model/base/error.h"
 #include "model/files/file_system.h"
 
@@ -14,11 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 bool is_true(std::string value) {
   std::transform(value.begin(), value.end(), value.begin(), [](unsigned char c) { return std::toupper(c); });
   return value == "1" || value == "ON" || value == "YES" || value == "TRUE";
@@ -26,7 +21,7 @@ bool is_true(std::string value) {
 
 void refuse_offline() {
   for (const char* name : {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"}) {
-    if (is_true(environment(name)))
+    if (is_true(environment_variable(name)))
       throw ConfigError(name, "is set: no connection is opened", "unset it for this command");
   }
 }
@@ -38,14 +33,15 @@ std::string without_spaces(const std::string& text) {
 
 // Where `hf auth login` writes it.
 fs::path token_file() {
-  if (const std::string path = environment("HF_TOKEN_PATH"); !path.empty()) return path;
-  if (const std::string home = environment("HF_HOME"); !home.empty()) return fs::path(home) / "token";
-  const std::string cache = environment("XDG_CACHE_HOME");
-  return (cache.empty() ? fs::path(environment("HOME")) / ".cache" : fs::path(cache)) / "huggingface" / "token";
+  if (const std::string path = environment_variable("HF_TOKEN_PATH"); !path.empty()) return path;
+  if (const std::string home = environment_variable("HF_HOME"); !home.empty()) return fs::path(home) / "token";
+  const std::string cache = environment_variable("XDG_CACHE_HOME");
+  return (cache.empty() ? fs::path(environment_variable("HOME")) / ".cache" : fs::path(cache)) / "huggingface" /
+         "token";
 }
 
 std::string read_token() {
-  std::string token = without_spaces(environment("HF_TOKEN"));
+  std::string token = without_spaces(environment_variable("HF_TOKEN"));
   std::string where = "HF_TOKEN";
   if (token.empty() && is_file(token_file())) {
     where = token_file().string();
@@ -61,7 +57,7 @@ std::string read_token() {
 
 HubSettings read_hub_settings(std::int64_t retries) {
   refuse_offline();
-  HubSettings settings{.endpoint = environment("HF_ENDPOINT"), .token = read_token(), .retries = retries};
+  HubSettings settings{.endpoint = environment_variable("HF_ENDPOINT"), .token = read_token(), .retries = retries};
   if (settings.endpoint.empty()) settings.endpoint = "https://huggingface.co";
   while (settings.endpoint.ends_with('/')) settings.endpoint.pop_back();
   parse_url(settings.endpoint);

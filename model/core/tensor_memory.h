@@ -1,6 +1,6 @@
 // Memory of tensors on a CPU that is used again. A network's passes ask for the same sizes each time; without this
-// large ones come from the kernel and go back to it, which clears each page anew: a fifth of the time of an autoencoder
-// at 512 px.
+// large ones come from the kernel and go back to it, which clears each page anew: a fifth of the time of SD 1.5's
+// autoencoder at 512 px on an EPYC of family 26.
 #pragma once
 
 #include <cstddef>

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <optional>
 #include <string_view>
 
+#include "model/base/environment.h"
 #include "model/base/error.h"
 #include "model/files/file_system.h"
 #include "model/files/install_paths.h"
@@ -14,11 +14,6 @@ namespace sdtune {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<std::string> environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0' ? std::optional<std::string>(value) : std::nullopt;
-}
 
 fs::path require_bundled_base() {
   const fs::path folder = find_bundled_base();
@@ -64,10 +59,10 @@ void check_links(const fs::path& snapshot, const fs::path& cache) {
 }  // namespace
 
 fs::path hub_cache_folder() {
-  if (const auto cache = environment("HF_HUB_CACHE")) return *cache;
-  if (const auto home = environment("HF_HOME")) return fs::path(*home) / "hub";
-  const fs::path cache = environment("XDG_CACHE_HOME").value_or(environment("HOME").value_or("") + "/.cache");
-  return cache / "huggingface" / "hub";
+  if (const std::string cache = environment_variable("HF_HUB_CACHE"); !cache.empty()) return cache;
+  if (const std::string home = environment_variable("HF_HOME"); !home.empty()) return fs::path(home) / "hub";
+  const std::string cache = environment_variable("XDG_CACHE_HOME");
+  return fs::path(cache.empty() ? environment_variable("HOME") + "/.cache" : cache) / "huggingface" / "hub";
 }
 
 bool is_hub_id(const std::string& name) {

@@ -13,7 +13,8 @@ torch::Dtype choose_dtype(const std::string& asked, torch::Device device, Comput
   return parse_dtype(use == ComputeUse::kSample ? formats->sample : formats->train, where);
 }
 
-std::string unknown_processor_note() {
+std::string unknown_processor_note(const std::string& asked, torch::Device device) {
+  if (asked != "auto" || !device.is_cpu()) return "";
   const ProcessorKind kind = processor_kind();
   if (find_formats(kind)) return "";
   return "no table says what " + kind_text(kind) +

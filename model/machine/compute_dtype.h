@@ -15,7 +15,8 @@ enum class ComputeUse : std::uint8_t { kSample, kTrain };
 // does not know. Else the format by its name. Throws ConfigError naming `where` for another word, and as find_formats.
 torch::Dtype choose_dtype(const std::string& asked, torch::Device device, ComputeUse use, const std::string& where);
 
-// Why `auto` is float32 on this CPU although it may not be the fastest, and what to do; "" where the table knows it.
-std::string unknown_processor_note();
+// Where `auto` was asked for on a CPU of a kind that the table does not know: that it is float32, which may not be the
+// fastest, and what to do. Else "". Throws as find_formats.
+std::string unknown_processor_note(const std::string& asked, torch::Device device);
 
 }  // namespace sdtune::model

@@ -1,8 +1,6 @@
 #include "model/machine/processor_table.h"
 
-#include <algorithm>
-#include <cstdlib>
-
+#include "model/base/environment.h"
 #include "model/files/install_paths.h"
 #include "model/options/yaml_entry.h"
 
@@ -10,11 +8,6 @@ namespace sdtune::model {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 ProcessorFormats read_formats(const YamlValue& value, const std::string& where) {
   const YamlEntry entry(value, where, {"vendor", "family", "model", "isa", "sample", "train", "measured"});
@@ -52,8 +45,8 @@ std::string entry_text(const ProcessorFormats& formats) {
 }  // namespace
 
 fs::path own_processor_table() {
-  if (const std::string file = variable("SDTUNE_PROCESSORS"); !file.empty()) return file;
-  const std::string config = variable("XDG_CONFIG_HOME"), home = variable("HOME");
+  if (const std::string file = environment_variable("SDTUNE_PROCESSORS"); !file.empty()) return file;
+  const std::string config = environment_variable("XDG_CONFIG_HOME"), home = environment_variable("HOME");
   if (config.empty() && home.empty()) return {};
   return (config.empty() ? fs::path(home) / ".config" : fs::path(config)) / "sdtune" / "processors.yaml";
 }

@@ -16,7 +16,6 @@
 #include "model/base/error.h"
 #include "model/clip/text_encoder.h"
 #include "model/core/device.h"
-#include "model/machine/compute_dtype.h"
 #include "model/unet/unet.h"
 #include "model/vae/autoencoder_kl.h"
 #include "model/weights/model_parts.h"
@@ -24,6 +23,7 @@
 #include "python/src/compute_scope.h"
 #include "python/src/json_convert.h"
 #include "python/src/module.h"
+#include "python/src/pipeline.h"
 
 namespace py = pybind11;
 
@@ -92,8 +92,7 @@ void add_unet(py::module_& module) {
           "from_pretrained",
           [](const Path& path, const std::string& dtype, const std::string& device) {
             const torch::Device where = model::parse_device(device, "device");
-            return model::load_unet(path, model::choose_dtype(dtype, where, model::ComputeUse::kSample, "dtype"), where)
-                .ptr();
+            return model::load_unet(path, dtype_on(dtype, where), where).ptr();
           },
           py::arg("path"), py::arg("dtype") = "float32", py::arg("device") = "auto",
           py::call_guard<py::gil_scoped_release>(),
@@ -111,8 +110,7 @@ void add_vae(py::module_& module) {
           "from_pretrained",
           [](const Path& path, const std::string& dtype, const std::string& device) {
             const torch::Device where = model::parse_device(device, "device");
-            return model::load_vae(path, model::choose_dtype(dtype, where, model::ComputeUse::kSample, "dtype"), where)
-                .ptr();
+            return model::load_vae(path, dtype_on(dtype, where), where).ptr();
           },
           py::arg("path"), py::arg("dtype") = "float32", py::arg("device") = "auto",
           py::call_guard<py::gil_scoped_release>(),
@@ -142,9 +140,7 @@ void add_text_encoder(py::module_& module) {
           "from_pretrained",
           [](const Path& path, const std::string& dtype, const std::string& device) {
             const torch::Device where = model::parse_device(device, "device");
-            return model::load_text_encoder(
-                       path, model::choose_dtype(dtype, where, model::ComputeUse::kSample, "dtype"), where)
-                .ptr();
+            return model::load_text_encoder(path, dtype_on(dtype, where), where).ptr();
           },
           py::arg("path"), py::arg("dtype") = "float32", py::arg("device") = "auto",
           py::call_guard<py::gil_scoped_release>(),

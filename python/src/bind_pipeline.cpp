@@ -11,7 +11,6 @@
 #include "model/base/error.h"
 #include "model/core/device.h"
 #include "model/lora/lora_model.h"
-#include "model/machine/compute_dtype.h"
 #include "model/pipeline/bundle.h"
 #include "python/src/array_caster.h"
 #include "python/src/call_keywords.h"
@@ -35,7 +34,7 @@ py::object load_pipeline(const std::filesystem::path& name, const py::object& dt
   ModelBundle bundle = [&] {
     const ComputeScope scope;
     const torch::Device where = model::parse_device(device, "device");
-    const torch::Dtype wanted = model::choose_dtype(asked, where, model::ComputeUse::kSample, "dtype");
+    const torch::Dtype wanted = dtype_on(asked, where);
     return model::load_model(model::find_base(name.string()), wanted, where);
   }();
   if (bundle.is_xl()) return py::cast(std::make_shared<XLPipeline>(std::move(bundle)));

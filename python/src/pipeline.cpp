@@ -12,6 +12,7 @@
 #include "model/core/device.h"
 #include "model/core/image_tensor.h"
 #include "model/files/file_system.h"
+#include "model/machine/compute_dtype.h"
 #include "model/pipeline/text_conditions.h"
 #include "model/pipeline/text_to_image.h"
 #include "python/src/array_caster.h"
@@ -67,6 +68,15 @@ std::string dtype_text(const py::handle& object) {
 
 torch::Dtype dtype_of(const py::handle& object) {
   return model::parse_dtype(dtype_text(object), "dtype");
+}
+
+torch::Dtype dtype_on(const std::string& asked, torch::Device device) {
+  const torch::Dtype chosen = model::choose_dtype(asked, device, model::ComputeUse::kSample, "dtype");
+  if (const std::string note = model::unknown_processor_note(asked, device); !note.empty()) {
+    const py::gil_scoped_acquire locked;
+    if (PyErr_WarnEx(PyExc_RuntimeWarning, note.c_str(), 1) != 0) throw py::error_already_set();
+  }
+  return chosen;
 }
 
 Pipeline::Pipeline(model::ModelBundle bundle)

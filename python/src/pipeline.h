@@ -72,8 +72,11 @@ struct SampleEvent {
   torch::Tensor latents;  // [B, C, h, w]
 };
 
-// "float32" or torch.float32, which Python shows as "torch.float32".
-std::string dtype_text(const pybind11::handle& object);  // "float32" of torch.float32, NumPy's or a text
+// "float32" of "float32" and of torch.float32, which Python shows as "torch.float32".
+std::string dtype_text(const pybind11::handle& object);
 torch::Dtype dtype_of(const pybind11::handle& object);
+// What from_pretrained's dtype means on the device. Warns in Python of `auto` on a processor that no table knows; takes
+// the interpreter's lock for that.
+torch::Dtype dtype_on(const std::string& asked, torch::Device device);
 
 }  // namespace sdtune::python

@@ -54,6 +54,15 @@ def test_auto_is_what_the_table_says_and_default_is_float32(machine: dict[str, s
     assert code == 0 and ", float32\n" in said and "tune-machine" not in said
 
 
+def test_eval_and_train_warn_too(machine: dict[str, str], tmp_path: Path) -> None:
+    said = "no table says what Test family 1 model 2, avx512f is fastest in"
+    ended = run(["eval", "--model", "portrait-64", "--subject", "3", "--instance-prompt", "a photo of a person", "--quick", "--steps", "1", "--device", "cpu",
+                 "--dtype", "auto", "--output", str(tmp_path / "eval"), "--images", "nowhere"], **machine)
+    assert f"sdtune: warning: --dtype: {said}" in ended.stderr, ended.stderr
+    ended = run(words(tmp_path / "run", "--mixed-precision", "auto", "--max-train-steps", "1"), **machine)
+    assert ended.returncode == 0 and f"mixed_precision: {said}" in ended.stderr, ended.stderr
+
+
 def test_a_broken_table_is_one_line_and_doctor_fails(machine: dict[str, str], tmp_path: Path) -> None:
     know(machine, sample="float64")
     code, said = sample(tmp_path / "images", machine, "--dtype", "auto")
@@ -114,6 +123,10 @@ def test_ranks_of_different_kinds_must_name_a_format(machine: dict[str, str], tm
 def test_python_takes_auto(machine: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in machine.items():
         monkeypatch.setenv(name, value)
+    for load in (lambda: sdtune.StableDiffusionPipeline.from_pretrained("portrait-64", dtype="auto", device="cpu"),
+                 lambda: sdtune.UNet2DConditionModel.from_pretrained(str(ROOT / "models/portrait-64/unet"), dtype="auto", device="cpu")):
+        with pytest.warns(RuntimeWarning, match="no table says what Test family 1 model 2, avx512f is fastest in"):
+            assert load() is not None
     know(machine, sample="bfloat16")
     assert sdtune.StableDiffusionPipeline.from_pretrained("portrait-64", dtype="auto", device="cpu").dtype == "bfloat16"
     assert sdtune.StableDiffusionPipeline.from_pretrained("portrait-64", device="cpu").dtype == "float32"

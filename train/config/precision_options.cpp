@@ -8,8 +8,7 @@ TrainFieldList PrecisionOptions::fields() {
   group
       .add("mixed_precision", &mixed_precision, Resume::kMustMatch,
            "Number format of the computation; no: float32; default: bf16 on a GPU from compute capability 8.0, fp16 on "
-           "an "
-           "older one, no on a CPU; auto: the fastest, on a CPU by the table of processors (sdtune tune-machine); "
+           "an older one, no on a CPU; auto: the fastest, on a CPU by the table of processors (sdtune tune-machine); "
            "both the checkpoint's when resuming.")
       .choices({"default", "auto", "no", "fp16", "bf16"});
   group.add("allow_tf32", &allow_tf32, Resume::kMustMatch,

@@ -43,7 +43,7 @@ std::vector<Problem> machine_warnings(const TrainConfig& config) {
     const torch::Device device =
         model::find_device(device_for_rank(config.run.device, read_rank_env(), model::has_usable_gpu()), "device");
     if (!device.is_cuda()) {
-      const std::string note = config.precision.mixed_precision == "auto" ? model::unknown_processor_note() : "";
+      const std::string note = model::unknown_processor_note(config.precision.mixed_precision, device);
       if (!note.empty()) warnings.push_back({"mixed_precision", note, ""});
       return warnings;
     }

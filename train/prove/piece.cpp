@@ -4,10 +4,10 @@
 #include <dlfcn.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 
+#include "model/base/environment.h"
 #include "model/core/device.h"
 #include "model/core/kernel_access.h"
 #include "model/core/tf32_scope.h"
@@ -25,11 +25,6 @@
 namespace sdtune::train {
 
 namespace {
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 // Our CUDA kernels of a library that was compiled for the CPU.
 class KernelLibrary {
@@ -54,7 +49,7 @@ class KernelLibrary {
 void prove_kernels(const PieceRequest& request) {
   const torch::Device device = model::parse_device(request.config.run.device, "device");
   const model::Tf32Scope tf32(false);
-  const std::string given = variable("SDTUNE_PROVE_KERNELS");
+  const std::string given = environment_variable("SDTUNE_PROVE_KERNELS");
   std::optional<KernelLibrary> library;
   if (!given.empty()) {
     if (!device.is_cpu()) throw ConfigError("SDTUNE_PROVE_KERNELS", "is for tests on a CPU", "unset it");
@@ -131,7 +126,7 @@ void compare_with_reference(const PieceRequest& request, const PortraitReaderSou
 }  // namespace
 
 std::string planted_fault(const std::string& device) {
-  std::string fault = variable("SDTUNE_PROVE_FAULT");
+  std::string fault = environment_variable("SDTUNE_PROVE_FAULT");
   if (fault.empty()) return fault;
   if (fault != "step" && fault != "plan") {
     throw ConfigError("SDTUNE_PROVE_FAULT", "no such fault (got " + fault + "; allowed: step, plan)", "unset it");

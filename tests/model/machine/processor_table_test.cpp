@@ -79,7 +79,13 @@ TEST_F(ProcessorTable, AutoTakesWhatTheTableSaysForEachUseAndDefaultDoesNot) {
   EXPECT_EQ(choose_dtype("default", torch::kCPU, ComputeUse::kSample, "--dtype"), torch::kFloat32);
   EXPECT_EQ(choose_dtype("bfloat16", torch::kCPU, ComputeUse::kTrain, "--dtype"), torch::kBFloat16);
   EXPECT_THROW(choose_dtype("float64", torch::kCPU, ComputeUse::kTrain, "--dtype"), ConfigError);
-  EXPECT_EQ(unknown_processor_note(), "");
+  EXPECT_EQ(unknown_processor_note("auto", torch::kCPU), "");
+  test::ScratchFolder root;  // a machine without /proc/cpuinfo
+  setenv("SDTUNE_SYSTEM_ROOT", root.path().c_str(), 1);
+  EXPECT_THAT(unknown_processor_note("auto", torch::kCPU), HasSubstr("unknown family unknown model unknown, none"));
+  EXPECT_EQ(unknown_processor_note("default", torch::kCPU), "");
+  EXPECT_EQ(choose_dtype("auto", torch::kCPU, ComputeUse::kSample, "--dtype"), torch::kFloat32);
+  unsetenv("SDTUNE_SYSTEM_ROOT");
 }
 
 }  // namespace

@@ -74,6 +74,8 @@ class Pretraining {
   }
 
   PretrainResult run() {
+    const std::string note = model::unknown_processor_note(options_.mixed_precision, device_);
+    if (!note.empty() && observer_.on_line) observer_.on_line("mixed_precision: " + note);
     if (options_.stage == "figures") return measure();
     const bool needs_vae = options_.stage == "vae" || !takes_over_earlier_stages();
     if (options_.stage == "features" || (needs_vae && design_.perceptual_weight > 0)) {
