@@ -41,10 +41,9 @@ def measure_peer(folder: Path, rounds: int) -> dict[str, object]:
     sdtune = str(ROOT / ".venv/bin/sdtune")
     if not file.is_file():
         seconds([sdtune, "convert", "--model", str(base), "--output", str(file)])
-    side = ["512"]
     ours = [sdtune, "sample", "--model", str(base), "--prompt", PROMPT, "--seed", "1", "--guidance-scale", "7.5", "--sampler", "euler",
-            "--width", *side, "--height", *side, "--device", "cpu", "--dtype", "bfloat16", "--output", str(folder / "images"), "--steps"]
-    theirs = [program, "-m", str(file), "-p", PROMPT, "-s", "1", "--cfg-scale", "7.5", "-W", *side, "-H", *side, "--sampling-method", "euler",
+            "--width", "512", "--height", "512", "--device", "cpu", "--dtype", "bfloat16", "--output", str(folder / "images"), "--steps"]
+    theirs = [program, "-m", str(file), "-p", PROMPT, "-s", "1", "--cfg-scale", "7.5", "-W", "512", "-H", "512", "--sampling-method", "euler",
               "--type", "f16", "-t", str(os.cpu_count()), "-o", str(folder / "peer.png"), "--steps"]
     our_times, their_times = [], []
     for _ in range(rounds):

@@ -36,6 +36,7 @@ LONG = " and ".join(["a photo of a person with a red hat on a blue coat"] * 9)  
 
 Pixels = np.ndarray
 EVERY_FAMILY = pytest.mark.parametrize("base", ["sd1", "sd2", "sdxl"], indirect=True, scope="module")
+WITH_ONE_ENCODER = pytest.mark.parametrize("base", ["sd1", "sd2"], indirect=True, scope="module")
 SD1 = pytest.mark.parametrize("base", ["sd1"], indirect=True, scope="module")
 SDXL = pytest.mark.parametrize("base", ["sdxl"], indirect=True, scope="module")
 
@@ -144,27 +145,34 @@ def test_the_same_image_and_no_other(base: Base, plain: tuple[Pixels, Pixels], t
 
 # With SD 2.x they fill the chunk before a BREAK with ends of text, and A1111 and we with pads.
 FILLED = ("a photo of a person" + " <|endoftext|>" * 70 + " on a beach", "a drawing" + " <|endoftext|>" * 73 + " of a dog")
+WEIGHTED = "a (photo:1.4) of a person on a [beach]"
 PROMPTS = {
-    "weights": ("a (photo:1.4) of a person on a [beach]", NEGATIVE),
     "BREAK": ("a photo of a person BREAK on a beach", "a drawing BREAK of a dog"),
     "above 75 tokens": (LONG, " ".join([NEGATIVE] * 16)),
     "without a negative prompt": (PROMPT, ""),
 }
 
 
-@EVERY_FAMILY
-@pytest.mark.parametrize("name", PROMPTS)
-def test_prompts_mean_the_same(base: Base, name: str, tmp_path: Path) -> None:
-    if base.family == "sdxl" and name == "weights":
-        return  # test_the_two_text_encoders_are_weighted_one_by_one_here_and_together_there
-    prompt, negative = PROMPTS[name]
-    own, own_negative = FILLED if name == "BREAK" and base.family == "sd2" else (prompt, negative)
-    mine = ours(base, tmp_path / "ours", "--negative-prompt", own_negative, prompt=own)
-    other = theirs(base, tmp_path / "theirs", "-n", negative, prompt=prompt)
+def compare_prompts(base: Base, prompt: str, negative: str, what: str, folder: Path) -> None:
+    own, own_negative = FILLED if what == "BREAK" and base.family == "sd2" else (prompt, negative)
+    mine = ours(base, folder / "ours", "--negative-prompt", own_negative, prompt=own)
+    other = theirs(base, folder / "theirs", "-n", negative, prompt=prompt)
     if base.family == "sdxl" and not negative:  # the pooled embedding is zero too here, as in diffusers, and is not there
         assert correlation(mine, other) < LEAST_CORRELATION
     else:
-        compare(mine, other, f"{base.family}: {name}")
+        compare(mine, other, f"{base.family}: {what}")
+
+
+@EVERY_FAMILY
+@pytest.mark.parametrize("name", PROMPTS)
+def test_prompts_mean_the_same(base: Base, name: str, tmp_path: Path) -> None:
+    compare_prompts(base, *PROMPTS[name], name, tmp_path)
+
+
+@WITH_ONE_ENCODER
+def test_weights_mean_the_same(base: Base, tmp_path: Path) -> None:
+    """SDXL's: test_the_two_text_encoders_are_weighted_one_by_one_here_and_together_there."""
+    compare_prompts(base, WEIGHTED, NEGATIVE, "weights", tmp_path)
 
 
 @SD1
@@ -236,8 +244,7 @@ def test_the_two_text_encoders_are_weighted_one_by_one_here_and_together_there(b
     together = weighted(positive, weights)
     added = {"text_embeds": np.concatenate([negative_pooled, pooled]), "time_ids": np.tile(np.array([[128, 128, 0, 0, 128, 128]], np.float32), (2, 1))}
     noise = np.asarray(sdtune.Generator(SEED).randn(1, 4, 16, 16)) * first_level()
-    prompt, _ = PROMPTS["weights"]
-    mine, other = ours(base, tmp_path / "ours", prompt=prompt), theirs(base, tmp_path / "theirs", prompt=prompt)
+    mine, other = ours(base, tmp_path / "ours", prompt=WEIGHTED), theirs(base, tmp_path / "theirs", prompt=WEIGHTED)
     stated, their_stated = (denoised(base, noise, np.concatenate([negative, context]), added) for context in (one_by_one, together))
     compare(mine, stated, "sdxl: weights, ours")
     compare(other, their_stated, "sdxl: weights, theirs")
