@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <mutex>
@@ -45,7 +46,11 @@ SizeClass class_of(std::size_t bytes) {
   return {power * kStepsOfTwo + rounded / step - kStepsOfTwo - 1, rounded};
 }
 
+// What waits where no scope lives: of an autoencoder's passes at 512 px enough that the next one is as fast.
+constexpr std::size_t kMostAtRest = std::size_t{1} << 30;
+
 thread_local bool is_reusing = false;
+std::atomic<int> scopes = 0;  // of all threads, without those within another
 
 class ReusingAllocator final : public c10::Allocator {
  public:
@@ -63,6 +68,11 @@ class ReusingAllocator final : public c10::Allocator {
     const std::lock_guard lock(mutex_);
     while (oldest_ != nullptr) drop(oldest_);
     memory_.peak = memory_.used;
+  }
+  void rest() {
+    const std::lock_guard lock(mutex_);
+    while (memory_.kept > kMostAtRest) drop(oldest_);
+    memory_.peak = memory_.used + memory_.kept;  // what waits is there for the next scope
   }
   TensorMemory memory() {
     const std::lock_guard lock(mutex_);
@@ -91,6 +101,7 @@ class ReusingAllocator final : public c10::Allocator {
     if (block->size_class == kNoClass) return std::free(block);
     const std::lock_guard lock(mutex_);
     memory_.used -= block->bytes;
+    if (!is_reusing) return std::free(block);  // a model that is no longer needed
     link(block);
     if (memory_.used + memory_.kept > memory_.peak + kept_memory_limit(memory_.peak)) drop(oldest_);
   }
@@ -181,10 +192,16 @@ void ReusingAllocator::free_data(void* data) {
 
 TensorMemoryScope::TensorMemoryScope() : outer_(is_reusing) {
   is_reusing = allocator() != nullptr;
+  if (is_reusing && !outer_) ++scopes;
 }
 
 TensorMemoryScope::~TensorMemoryScope() {
+  if (is_reusing && !outer_ && --scopes == 0) allocator()->rest();
   is_reusing = outer_;
+}
+
+bool TensorMemoryScope::is_active() {
+  return is_reusing;
 }
 
 TensorMemory tensor_memory() {

@@ -7,10 +7,11 @@
 
 namespace sdtune::model {
 
-// While one lives, tensors that this thread makes on the CPU take blocks that freed ones left, and leave theirs; those
-// of other threads and of a notebook's own calls come from the system and go back to it. What is kept never makes the
-// process larger than its tensors once were by more than kept_memory_limit. Scopes may nest; the blocks outlive them.
-// The environment variable SDTUNE_TENSOR_MEMORY=library leaves everything to LibTorch's allocator.
+// While one lives, tensors that this thread makes on the CPU take blocks that freed ones left, and those that it frees
+// leave theirs; those of other threads and of a notebook's own calls come from the system and go back to it, a model
+// that is let go between two calls too. What is kept never makes the process larger than its tensors were within the
+// scopes by more than kept_memory_limit, and once no scope lives it is 1 GiB at most. Scopes may nest. The environment
+// variable SDTUNE_TENSOR_MEMORY=library leaves everything to LibTorch's allocator.
 class TensorMemoryScope {
  public:
   TensorMemoryScope();
@@ -18,13 +19,16 @@ class TensorMemoryScope {
   TensorMemoryScope(const TensorMemoryScope&) = delete;
   TensorMemoryScope& operator=(const TensorMemoryScope&) = delete;
 
+  // Whether one lives on this thread.
+  static bool is_active();
+
  private:
   bool outer_;
 };
 
 struct TensorMemory {
   std::size_t used = 0;  // bytes of tensors that live
-  std::size_t peak = 0;  // the most of them so far
+  std::size_t peak = 0;  // the most of them since a scope began, with what waited then
   std::size_t kept = 0;  // bytes of blocks that wait for a tensor
 };
 

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "model/core/chunk_threads.h"
 #include "model/unet/unet.h"
 
 namespace sdtune::model {
@@ -23,16 +24,21 @@ class Denoiser {
 
  private:
   // Rows that go through the UNet together.
-  struct Share {
-    int64_t first = 0, count = 0;
+  struct Chunk {
+    ChunkRange rows;
     torch::Tensor context;
     AddedConditions added;
     ContextCache cache;
   };
-  torch::Tensor denoise(Share& share, const torch::Tensor& sample, const torch::Tensor& timestep);
+  torch::Tensor denoise(Chunk& chunk, const torch::Tensor& sample, const torch::Tensor& timestep);
 
   UNet2DConditionModel unet_;
-  std::vector<Share> shares_;
+  std::vector<Chunk> chunks_;
 };
+
+// The UNet once, without gradients, and with rows shared between threads in the same way. As
+// UNet2DConditionModel::forward, whose errors it throws.
+torch::Tensor predict_once(UNet2DConditionModelImpl& unet, const torch::Tensor& sample, const torch::Tensor& timestep,
+                           const torch::Tensor& context, const AddedConditions& added);
 
 }  // namespace sdtune::model

@@ -63,10 +63,14 @@ GradientBuckets::GradientBuckets(std::vector<NamedParameter> parameters, Process
   }
   send_order_.resize(buckets_.size());
   std::iota(send_order_.begin(), send_order_.end(), std::size_t{0});
+  std::vector<torch::Tensor> weights;
   for (std::size_t index = 0; index < parameters_.size(); ++index) {
     torch::autograd::impl::set_post_acc_grad_hooks(parameters_[index].weight,
                                                    std::make_unique<GradientHook>(*this, index));
+    weights.push_back(parameters_[index].weight);
   }
+  chunks_ = std::make_unique<ChunkGradients>(
+      std::move(weights), [this](std::size_t index, const auto& gradients) { take_chunks(index, gradients); });
 }
 
 GradientBuckets::~GradientBuckets() {
@@ -185,6 +189,7 @@ void GradientBuckets::begin_step(std::int64_t rounds) {
   TORCH_CHECK(order_known_ || !options_.frees_gradients, "gradient buckets: begin_step before agree_on_order");
   rounds_ = rounds;
   round_ = 0;
+  chunks_->begin(1);
   for (std::size_t index = 0; index < states_.size(); ++index) {
     states_[index].written = false;
     if (is_direct_ && !states_[index].is_zero) gradients_[index].set_data(without_memory(index));
@@ -197,10 +202,14 @@ void GradientBuckets::begin_step(std::int64_t rounds) {
   for (const NamedParameter& parameter : parameters_) parameter.weight.mutable_grad() = torch::Tensor();
 }
 
-void GradientBuckets::begin_round() {
+void GradientBuckets::begin_round(std::int64_t chunks) {
+  if (is_probing_) return;
   TORCH_CHECK(round_ < rounds_, "gradient buckets: more micro-batches than the ", rounds_, " of begin_step");
+  TORCH_CHECK(chunks == 1 || is_alone(group_), "gradient buckets: chunks where several ranks train");
+  chunks_->finish();
   if (round_ > 0 && options_.frees_gradients) send_the_rest();
   ++round_;
+  chunks_->begin(chunks);
   overlap_.clear();
   next_to_send_ = 0;
   on_their_way_.clear();
@@ -217,22 +226,24 @@ void GradientBuckets::begin_round() {
   }
 }
 
-// Under activation recomputation this runs inside a nested backward, and a parameter that several recomputed parts
-// share comes several times in a round. So a gradient counts as finished when it came as often as in the first step.
 void GradientBuckets::take_gradient(std::size_t index) {
   const torch::NoGradGuard no_grad;
-  torch::Tensor& incoming = parameters_[index].weight.mutable_grad();
+  const torch::Tensor incoming = std::exchange(parameters_[index].weight.mutable_grad(), torch::Tensor());
   if (!incoming.defined()) return;
-  State& state = states_[index];
-  if (is_probing_) {
-    incoming = torch::Tensor();
-    ++state.calls;
-    if (!is_direct_) buckets_[state.bucket].last_call = ++clock_;
-    return;
-  }
+  if (is_probing_) return count(index);
   TORCH_CHECK(round_ > 0, "gradient buckets: backward before begin_step and begin_round");
+  write(index, incoming);
+}
+
+void GradientBuckets::take_chunks(std::size_t index, const std::vector<torch::Tensor>& gradients) {
+  if (is_direct_) return write(index, sum_of_chunks(gradients));
+  for (const torch::Tensor& gradient : gradients) write(index, gradient);  // in the dtype of the sum
+}
+
+void GradientBuckets::write(std::size_t index, const torch::Tensor& incoming) {
+  State& state = states_[index];
   if (is_direct_) {
-    take_directly(index, std::exchange(incoming, torch::Tensor()));
+    take_directly(index, incoming);
     state.written = true;
     return;
   }
@@ -246,9 +257,19 @@ void GradientBuckets::take_gradient(std::size_t index) {
     state.target.copy_(incoming);
   }
   state.written = true;
-  incoming = torch::Tensor();
+  count(index);
+}
+
+// Under activation recomputation this runs inside a nested backward, and a parameter that several recomputed parts
+// share comes several times in a round. So a gradient counts as finished when it came as often as in the first step.
+void GradientBuckets::count(std::size_t index) {
+  const std::lock_guard lock(counting_);
+  State& state = states_[index];
   ++state.calls;
+  if (is_direct_) return;
+  Bucket& bucket = buckets_[state.bucket];
   bucket.last_call = ++clock_;
+  if (is_probing_) return;
   overlap_.note_gradient();
   if (!order_known_ || !is_sent_round() || state.calls != state.expected) return;
   if (--bucket.unfinished == 0) send_ready();
@@ -304,6 +325,7 @@ void GradientBuckets::send_the_rest() {
 void GradientBuckets::finish_step() {
   TORCH_CHECK(round_ == rounds_, "gradient buckets: ", round_, " micro-batches of ", rounds_, " were run");
   const torch::NoGradGuard no_grad;
+  chunks_->finish();
   if (is_direct_) return zero_the_missing();
   send_the_rest();
   if (!order_known_) learn_order();

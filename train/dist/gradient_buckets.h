@@ -1,5 +1,4 @@
-// Gradients in flat memory, in the order in which backward yields them, summed over the ranks while backward still
-// runs.
+// Gradients in flat memory, in the order in which backward yields them, summed over the ranks while it still runs.
 //
 // A hook per parameter takes the gradient that autograd has just finished, writes it into the flat bucket (copies in
 // the first micro-batch of a step, adds in the others) and lets autograd's tensor go, so nothing is zeroed and no
@@ -10,8 +9,8 @@
 // and its sum goes to that rank alone. With frees_gradients a rank keeps the gradients of its own parameters only: the
 // others have memory from the first of a bucket to when it is sent, and so every micro-batch is summed over the ranks.
 //
-// A process that trains alone, and sums in the weights' own dtype, needs no flat memory: its gradients stay where
-// autograd put them, and only later micro-batches are added to them. They are given back when the next step begins.
+// A process that trains alone, and sums in the weights' own dtype, needs no flat memory: later micro-batches are added
+// to what autograd made, which is given back when the next step begins.
 #pragma once
 
 #include <torch/types.h>
@@ -20,10 +19,12 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "train/dist/chunk_gradients.h"
 #include "train/dist/overlap_record.h"
 #include "train/dist/process_group.h"
 
@@ -35,12 +36,11 @@ struct NamedParameter {
 };
 
 struct BucketOptions {
-  std::int64_t bucket_bytes = std::int64_t{25}
-                              << 20;      // a bucket is closed when it holds this much; 128 MiB suits NVLink
-  bool float32_gradients = false;         // sum micro-batches and ranks in float32 whatever the weight's dtype
-  std::vector<std::int64_t> owners = {};  // by parameter: the rank that gets its sum; empty: all ranks get all
-  bool frees_gradients = false;           // of parameters with another owner; asks for owners, and for probe() first
-  bool sends_bfloat16 = false;            // what goes between ranks; the sums of micro-batches are not rounded
+  std::int64_t bucket_bytes = 25 * 1048576LL;  // a bucket is closed when it holds this much; 128 MiB suits NVLink
+  bool float32_gradients = false;              // sum micro-batches and ranks in float32 whatever the weight's dtype
+  std::vector<std::int64_t> owners = {};       // by parameter: the rank that gets its sum; empty: all ranks get all
+  bool frees_gradients = false;  // of parameters with another owner; asks for owners, and for probe() first
+  bool sends_bfloat16 = false;   // what goes between ranks; the sums of micro-batches are not rounded
 };
 
 class GradientBuckets {
@@ -61,8 +61,8 @@ class GradientBuckets {
 
   // Before the first backward of an optimizer step of `rounds` micro-batches.
   void begin_step(std::int64_t rounds);
-  // Before each backward. Only in the last round anything is sent.
-  void begin_round();
+  // Before each backward, or so many at the same time (alone only). Only in the last round anything is sent.
+  void begin_round(std::int64_t chunks = 1);
   // After the last backward: sends what is left and waits for all. Throws PeerLostError.
   void finish_step();
 
@@ -72,8 +72,8 @@ class GradientBuckets {
   // With frees_gradients, after probe() and before the first step: rank 0's order for everybody.
   void agree_on_order();
 
-  // Of the last step's bytes, the share whose sum over the ranks began before the last fifth of the last backward, by
-  // this host's clock; 0 in a first step that only learns the order, unset for a rank that trains alone.
+  // Of the last step's bytes, the share whose sum over the ranks began before the last fifth of the last backward by
+  // this host's clock; 0 in a first step, which learns the order, unset for a rank that trains alone.
   std::optional<double> overlapped_share() const { return overlap_.share(); }
 
   std::size_t bucket_count() const { return buckets_.size(); }
@@ -115,6 +115,9 @@ class GradientBuckets {
   std::vector<torch::Tensor> parts(const Bucket& bucket, const torch::Tensor& flat) const;
   void open(Bucket& bucket);
   void take_gradient(std::size_t index);
+  void take_chunks(std::size_t index, const std::vector<torch::Tensor>& gradients);
+  void write(std::size_t index, const torch::Tensor& incoming);
+  void count(std::size_t index);
   void send_ready();
   void send(std::size_t index);
   void complete(Bucket& bucket);
@@ -130,9 +133,11 @@ class GradientBuckets {
   std::vector<torch::Tensor> gradients_;
   std::vector<State> states_;
   std::vector<Bucket> buckets_;
-  std::vector<std::size_t> send_order_;  // the same on every rank: rank 0's order of completion in the first step
+  std::vector<std::size_t> send_order_;  // rank 0's order of completion in the first step, everywhere
   std::size_t next_to_send_ = 0;
   std::deque<std::size_t> on_their_way_;  // buckets, in the order in which they were sent
+  std::unique_ptr<ChunkGradients> chunks_;
+  std::mutex counting_;  // chunks share the numbers of a bucket
   std::int64_t rounds_ = 0;
   std::int64_t round_ = 0;
   std::uint64_t clock_ = 0;  // hook calls so far

@@ -10,7 +10,7 @@ namespace sdtune::train {
 
 namespace {
 
-constexpr std::size_t kMostSteps = 32;  // that a GPU may be behind; older ones are given up
+constexpr std::size_t kMostStepsBehind = 32;  // that a GPU may be behind; older ones are given up
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void StepTimes::end_step() {
   if (!begin_) return;
   steps_.push_back({std::move(*begin_), model::Timestamp(device_), group_.take_waits()});
   begin_.reset();
-  if (steps_.size() > kMostSteps) steps_.pop_front();
+  if (steps_.size() > kMostStepsBehind) steps_.pop_front();
 }
 
 std::optional<StepTimes::Seconds> StepTimes::seconds_of(const Step& step) {

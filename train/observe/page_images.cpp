@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kMostPhotos = 12, kMostSteps = 10, kMostPairs = 4;
+constexpr std::size_t kMostPhotos = 12, kMostStepsShown = 10, kMostPairs = 4;
 constexpr std::int64_t kPhotoSide = 160, kImageSide = 256, kStripSide = 112;  // px, longest: 3 MB of photos together
 constexpr std::int64_t kSmall = 100;  // px: images below this are enlarged with their pixels as squares
 
@@ -143,7 +143,7 @@ std::string PageImages::over_steps(const ReportData& data) {
   const auto loss = ReportData::values(data.validation, "loss");
   std::string html;
   std::size_t index = 0;
-  const std::size_t stride = (steps.size() + kMostSteps - 1) / kMostSteps;
+  const std::size_t stride = (steps.size() + kMostStepsShown - 1) / kMostStepsShown;
   for (const auto& [step, images] : steps) {
     const bool is_shown = index % std::max<std::size_t>(stride, 1) == 0 || index + 1 == steps.size();
     ++index;

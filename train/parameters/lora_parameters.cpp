@@ -34,9 +34,10 @@ std::function<torch::Tensor(const torch::Tensor&)> make_dropout(double share, st
   if (share <= 0) return {};
   const double quantile = at::special_ndtri(torch::scalar_tensor(share, torch::kFloat64)).item<double>();
   return [=](const torch::Tensor& x) {
-    if (samples->keys.empty()) return x;
+    const std::vector<model::SampleKey>& keys = samples->keys();
+    if (keys.empty()) return x;
     const torch::Tensor normal = model::draw_normal_batch(
-        seed_of_layer(samples->seed, layer), model::Draw::kLoraDropout, samples->keys, x.sizes().slice(1), x.device());
+        seed_of_layer(samples->seed, layer), model::Draw::kLoraDropout, keys, x.sizes().slice(1), x.device());
     return x * (normal > quantile).to(x.scalar_type()) / (1 - share);
   };
 }

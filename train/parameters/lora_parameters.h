@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "model/core/chunk_threads.h"
 #include "model/core/random.h"
 #include "model/lora/lora_layers.h"
 #include "train/config/lora_options.h"
@@ -14,11 +15,21 @@ namespace sdtune::train {
 
 inline constexpr const char* kTrainedLora = "trained";  // the name of the branches that a run trains
 
-// Which samples the branches' dropout is drawn for: those of the micro-batch in the model; none outside training, where
-// nothing is dropped. Shared by all branches.
-struct DropoutSamples {
+// Which samples the branches' dropout is drawn for: those of the micro-batch in the model, by chunk where it is
+// computed in chunks; none outside training, where nothing is dropped. Shared by all branches.
+class DropoutSamples {
+ public:
   std::uint64_t seed = 0;
-  std::vector<model::SampleKey> keys;
+
+  void begin(std::int64_t chunks) { keys_.assign(static_cast<std::size_t>(chunks), {}); }
+  void set(std::vector<model::SampleKey> keys) { keys_.at(chunk()) = std::move(keys); }
+  void clear() { begin(1); }
+  // Of the chunk that this thread computes.
+  const std::vector<model::SampleKey>& keys() const { return keys_.at(chunk()); }
+
+ private:
+  static std::size_t chunk() { return static_cast<std::size_t>(model::current_chunk()); }
+  std::vector<std::vector<model::SampleKey>> keys_{1};
 };
 
 // The layers that the options select among those that the loss depends on. Throws ConfigError naming each pattern that

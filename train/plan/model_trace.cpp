@@ -135,14 +135,14 @@ void ModelTrace::run_training(const PassShape& shape, bool recomputed, const Mar
   recompute(recomputed);
   mark("latents");
   const DiffusionBatch batch = batch_of(shape, mark);
-  dropout_->keys = batch.keys;
+  dropout_->set(batch.keys);
   bundle_.unet->set_part_listener([&](const std::string& part) { mark("unet." + part); });
   const DiffusionDraws draws = loss_->draw(batch.keys, batch.latents.sizes(), torch::kCPU);
   const torch::Tensor loss = loss_->sample_losses(bundle_.unet, batch, draws).mean();
   bundle_.unet->set_part_listener({});
   mark("backward");
   loss.backward();
-  dropout_->keys.clear();
+  dropout_->clear();
 }
 
 PassCost ModelTrace::trace_training(const PassShape& shape, bool recomputed) {

@@ -7,7 +7,7 @@ namespace sdtune::train {
 namespace {
 
 constexpr double kTimedWork = 1e12;  // floating-point operations: seconds on a small CPU
-constexpr double kLeastSteps = 3, kMostSteps = 60;
+constexpr double kLeastSteps = 3, kMostTimedSteps = 60;
 
 class Stopwatch : public Observer {
  public:
@@ -50,7 +50,7 @@ class Stopwatch : public Observer {
 // One checkpoint is written on the way.
 TrainConfig probe_config(const RunPlan& plan, const std::filesystem::path& folder) {
   TrainConfig config = plan.run.config;
-  const double steps = std::clamp(kTimedWork / std::max(plan.work.step, 1.0), kLeastSteps, kMostSteps);
+  const double steps = std::clamp(kTimedWork / std::max(plan.work.step, 1.0), kLeastSteps, kMostTimedSteps);
   config.run.max_train_steps = 1 + static_cast<std::int64_t>(steps);
   config.run.output = folder.string();
   config.run.overwrite = false;

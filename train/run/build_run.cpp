@@ -298,6 +298,7 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::shared_ptr<Proces
     if (run->bundle.is_xl()) run->bundle.text_encoder_2->set_gradient_checkpointing(config.run.gradient_checkpointing);
   }
   if (resumes) resume_from(*run, preflight.resume);
+  run->uses_chunks = computes_in_chunks(*run);
   if (run->config.run.micro_batch == "auto") fit_micro_batch(*run);
   learn_gradient_order(*run);
   note_shards(*run);

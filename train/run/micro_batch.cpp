@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/core/out_of_memory.h"
+#include "train/parameters/trainable_parameters.h"
 #include "train/run/memory_use.h"
 #include "train/run/train_step.h"
 
@@ -11,6 +12,7 @@ namespace sdtune::train {
 namespace {
 
 constexpr double kShareOfFree = 0.9;
+constexpr std::int64_t kMostParametersInChunks = 100'000'000;
 
 // One micro-batch of the first step, forward and backward. Nothing is kept, nothing is sent.
 void probe(Run& run, std::int64_t micro) {
@@ -88,6 +90,11 @@ void fit_micro_batch(Run& run) {
   run.micro_batch = run.device.is_cpu() ? fit_by_measure(run) : fit_by_refusal(run);
   run.notes.push_back("micro_batch is " + std::to_string(run.micro_batch) + " of " +
                       std::to_string(run.data.plan->shape().batch_size) + " photos: auto, by a trial step");
+}
+
+bool computes_in_chunks(const Run& run) {
+  return run.device.is_cpu() && run.group->world_size() == 1 && !run.config.run.gradient_checkpointing &&
+         count_parameters(run.bundle) <= kMostParametersInChunks;
 }
 
 std::string memory_hint(const TrainConfig& config) {

@@ -22,6 +22,12 @@ std::int64_t largest_micro_batch(std::int64_t batch, std::int64_t first, std::in
 // Throws OutOfMemoryError with what would need less when even one photo does not fit.
 void fit_micro_batch(Run& run);
 
+// Whether the threads of a CPU each compute samples of a micro-batch of their own (model/core/chunk_threads.h), which a
+// small network gains from. A large one keeps all cores busy with each operator, and each chunk would read its weights
+// and hold gradients of its own. Neither with recomputed activations, which are asked for to save memory, nor beside
+// other ranks, which wait for each gradient as it comes.
+bool computes_in_chunks(const Run& run);
+
 // What needs less memory than this configuration, best first: "gradient_checkpointing, ...".
 std::string memory_hint(const TrainConfig& config);
 

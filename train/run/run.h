@@ -45,6 +45,7 @@ struct Run {
   std::unique_ptr<StopAgreement> stops;
   std::unique_ptr<StepTimes> times;
   std::int64_t micro_batch = 1;  // photos of one forward, and as many class images
+  bool uses_chunks = false;      // each thread of a CPU computes samples of its own (computes_in_chunks)
   std::int64_t total_steps = 0;
   std::int64_t text_steps = 0;  // the first ones, in which the text encoders are trained
   std::int64_t first_step = 0;  // steps already done when this attempt began

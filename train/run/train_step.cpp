@@ -4,8 +4,10 @@
 #include <ATen/record_function.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "model/core/chunk_threads.h"
 #include "model/core/device_copy.h"
 #include "model/core/out_of_memory.h"
 #include "model/core/random.h"
@@ -42,6 +44,12 @@ std::vector<MicroBatch> micro_batches(Run& run, std::uint64_t step, std::int64_t
   return batches;
 }
 
+std::vector<model::SampleKey> step_keys(const std::vector<BatchSlot>& slots) {
+  std::vector<model::SampleKey> keys;
+  for (const BatchSlot& slot : slots) keys.push_back(slot.key());
+  return keys;
+}
+
 std::string caption(const Run& run, const BatchSlot& slot) {
   const DataOptions& options = run.config.data;
   if (slot.class_image) return run.data.class_images[static_cast<std::size_t>(slot.image)].prompt;
@@ -75,14 +83,13 @@ DiffusionBatch load_batch(Run& run, const std::vector<BatchSlot>& slots) {
     batch.added = {embeds.pooled, model::copy_to_device(run.data.latents->time_ids(slots), run.device)};
   }
   if (run.data.masks) batch.mask = model::copy_to_device(run.data.masks->of(slots), run.device);
-  for (const BatchSlot& slot : slots) batch.keys.push_back(slot.key());
+  batch.keys = step_keys(slots);
   return batch;
 }
 
 // One forward: the loss of each of some images of one size.
 torch::Tensor sample_losses(Run& run, const std::vector<BatchSlot>& slots) {
-  run.dropout->keys.clear();
-  for (const BatchSlot& slot : slots) run.dropout->keys.push_back(slot.key());
+  run.dropout->set(step_keys(slots));  // text encoders may drop, too
   const DiffusionBatch batch = load_batch(run, slots);
   RECORD_USER_SCOPE("forward");
   const DiffusionDraws draws = run.loss->draw(batch.keys, batch.latents.sizes(), run.device);
@@ -100,15 +107,34 @@ torch::Tensor sample_losses(Run& run, const MicroBatch& micro) {
   return torch::cat({sample_losses(run, photos), sample_losses(run, class_images)});
 }
 
+MicroBatch chunk_of(const MicroBatch& micro, const model::ChunkRange& range) {
+  const auto first = micro.slots.begin();
+  return {{first + range.begin, first + range.end},
+          std::clamp<std::int64_t>(micro.instances - range.begin, 0, range.size())};
+}
+
+// Adds the samples' share to the gradients, and returns their share of the two losses: [2].
+torch::Tensor compute_chunk(Run& run, const MicroBatch& samples) {
+  const torch::Tensor losses = sample_losses(run, samples);
+  RECORD_USER_SCOPE("backward");
+  const LossShare share = share_of_loss(losses, samples.instances, run.data.plan->shape().effective());
+  (share.total(run.config.objective.prior_loss_weight) * run.scaler->scale()).backward();
+  return torch::stack({share.instance.detach(), share.prior.detach()});
+}
+
 // Adds this micro-batch's share to the gradients, and returns its share of the two losses: [2].
 torch::Tensor accumulate(Run& run, const MicroBatch& micro) {
   if (run.before_micro_batch) run.before_micro_batch(micro.slots.front().step, micro.instances);
-  const torch::Tensor losses = sample_losses(run, micro);
-  RECORD_USER_SCOPE("backward");
-  const LossShare share = share_of_loss(losses, micro.instances, run.data.plan->shape().effective());
-  (share.total(run.config.objective.prior_loss_weight) * run.scaler->scale()).backward();
-  run.dropout->keys.clear();  // nothing is dropped from validation images
-  return torch::stack({share.instance.detach(), share.prior.detach()});
+  const std::int64_t chunks = run.uses_chunks ? model::chunk_count(std::ssize(micro.slots), run.device) : 1;
+  run.buckets->begin_round(chunks);
+  run.dropout->begin(chunks);
+  std::vector<torch::Tensor> losses(static_cast<std::size_t>(chunks));
+  model::run_chunks(chunks, [&](std::int64_t index) {
+    const model::ChunkRange range = model::chunk_range(std::ssize(micro.slots), chunks, index);
+    losses[static_cast<std::size_t>(index)] = compute_chunk(run, chunk_of(micro, range));
+  });
+  run.dropout->clear();  // nothing is dropped from validation images
+  return torch::stack(losses).sum(0);
 }
 
 // Of the step's update; text encoders that are no longer trained have none.
@@ -126,7 +152,6 @@ torch::Tensor compute_gradients(Run& run, std::uint64_t step) {
   torch::Tensor losses = torch::zeros({2}, torch::TensorOptions().device(run.device));
   for (std::int64_t round = 0; round < rounds; ++round) {
     for (const MicroBatch& micro : micro_batches(run, step, round)) {
-      run.buckets->begin_round();
       losses += accumulate(run, micro);
     }
   }
@@ -169,7 +194,6 @@ void probe_gradients(Run& run) {
   };
   if (run.buckets->frees_gradients()) return run.buckets->probe(first);
   run.buckets->begin_step(2);  // the last of the two never comes, so nothing is sent
-  run.buckets->begin_round();
   first();
 }
 

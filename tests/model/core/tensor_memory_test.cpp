@@ -85,9 +85,34 @@ TEST_F(TensorMemoryTest, OnlyTensorsOfAScopeAreKept) {
     const TensorMemoryScope scope;
     later = bytes(kMiB);
   }
-  const std::size_t before = tensor_memory().kept;
-  later.reset();  // of a scope that has ended
-  EXPECT_GT(tensor_memory().kept, before);
+  const TensorMemory before = tensor_memory();
+  later.reset();  // a notebook lets go of a model between two calls
+  EXPECT_EQ(tensor_memory().kept, before.kept);
+  EXPECT_LE(tensor_memory().used + kMiB, before.used);
+}
+
+// A call that loads a model and lets go of it must not leave the process as large as it was meanwhile.
+TEST_F(TensorMemoryTest, NoMoreThanAGibibyteWaitsForTheNextScope) {
+  constexpr std::size_t kAtRest = std::size_t{1} << 30;
+  std::size_t within = 0;
+  {
+    const TensorMemoryScope scope;
+    std::vector<torch::Tensor> model;
+    for (int i = 0; i < 24; ++i) model.push_back(bytes(64 * kMiB));
+    model.clear();
+    within = tensor_memory().kept;
+    { const TensorMemoryScope inner; }
+    EXPECT_EQ(tensor_memory().kept, within) << "an inner scope ends nothing";
+    std::thread([] { const TensorMemoryScope of_another_thread; }).join();
+    EXPECT_EQ(tensor_memory().kept, within) << "nor does one of another thread";
+  }
+  EXPECT_GT(within, kAtRest);
+  const std::size_t kept = tensor_memory().kept;
+  EXPECT_LE(kept, kAtRest);
+  EXPECT_GT(kept, kAtRest / 2);
+  const TensorMemoryScope scope;
+  for (int i = 0; i < 3; ++i) const torch::Tensor again = bytes(64 * kMiB);
+  EXPECT_EQ(tensor_memory().kept, kept) << "the next scope finds it all";
 }
 
 TEST_F(TensorMemoryTest, ThreadsShareTheBlocks) {

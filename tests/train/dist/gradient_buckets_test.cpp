@@ -1,10 +1,15 @@
 #include "train/dist/gradient_buckets.h"
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "model/core/chunk_threads.h"
 
 namespace sdtune::train {
 namespace {
@@ -228,6 +233,87 @@ TEST(GradientBuckets, RefuseMoreOrFewerRoundsThanSaid) {
   EXPECT_THROW(buckets.finish_step(), c10::Error);
   buckets.begin_round();
   EXPECT_THROW(buckets.begin_round(), c10::Error);
+}
+
+// Three threads that add to the same parameters: the sums are those of one after another, in the same order each time.
+TEST(GradientBuckets, ChunksAddUpInTheirOrderWhicheverComesFirst) {
+  const int threads = at::get_num_threads();
+  at::set_num_threads(3);
+  const Net net;
+  SingleProcess alone;
+  GradientBuckets buckets(net.parameters(), alone, {});
+  const std::vector<torch::Tensor> batches{torch::randn({6, 5}), torch::randn({6, 5}), torch::randn({6, 5}),
+                                           torch::randn({6, 5}), torch::randn({6, 5}), torch::randn({6, 5})};
+  const auto in_chunks = [&](std::int64_t last) {
+    buckets.begin_step(2);
+    for (std::int64_t round = 0; round < 2; ++round) {
+      buckets.begin_round(3);
+      model::run_chunks(3, [&](std::int64_t index) {
+        if (index == last) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        net.loss(batches[static_cast<std::size_t>(3 * round + index)]).backward();
+      });
+    }
+    buckets.finish_step();
+    return std::vector{buckets.gradient(0).clone(), buckets.gradient(1).clone()};
+  };
+  const std::vector<torch::Tensor> want = expected(net, batches), first = in_chunks(0);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(torch::allclose(first[i], want[i], 1e-5, 1e-6));
+  for (int repeat = 0; repeat < 50; ++repeat) {
+    const std::vector<torch::Tensor> again = in_chunks(repeat % 3);
+    for (std::size_t i = 0; i < 2; ++i) ASSERT_TRUE(again[i].equal(first[i])) << "repeat " << repeat;
+  }
+  EXPECT_TRUE(buckets.gradient(2).eq(0).all().item<bool>());
+  EXPECT_FALSE(net.first.grad().defined());
+  at::set_num_threads(threads);
+}
+
+// Autograd hands out one tensor as the gradient of both, which must not become the sum of either; and one chunk's loss
+// leaves the second parameter out.
+TEST(GradientBuckets, ChunksShareNoMemoryAndMayLeaveAParameterOut) {
+  const int threads = at::get_num_threads();
+  at::set_num_threads(2);
+  SingleProcess alone;
+  torch::Tensor left = leaf({4}), right = leaf({4});
+  GradientBuckets buckets({{"left", left}, {"right", right}}, alone, {});
+  buckets.begin_step(2);
+  for (int round = 0; round < 2; ++round) {
+    buckets.begin_round(2);
+    model::run_chunks(2, [&](std::int64_t index) {
+      if (index == 0) {
+        (left + right).sum().backward();
+      } else {
+        (left * 3).sum().backward();
+      }
+    });
+  }
+  buckets.finish_step();
+  EXPECT_TRUE(buckets.gradient(0).eq(8).all().item<bool>()) << buckets.gradient(0);
+  EXPECT_TRUE(buckets.gradient(1).eq(2).all().item<bool>()) << buckets.gradient(1);
+  at::set_num_threads(threads);
+}
+
+// Each chunk's gradient goes into the float32 sum as it is.
+TEST(GradientBuckets, ChunksInHalfPrecisionAddUpInFloat32) {
+  const int threads = at::get_num_threads();
+  at::set_num_threads(2);
+  SingleProcess alone;
+  torch::Tensor weight = torch::ones({64}, torch::kBFloat16).requires_grad_(true);
+  GradientBuckets buckets({{"weight", weight}}, alone, {.float32_gradients = true});
+  buckets.begin_step(1);
+  buckets.begin_round(2);
+  model::run_chunks(2, [&](std::int64_t index) { (weight * (index == 0 ? 256.0 : 1.0)).sum().backward(); });
+  buckets.finish_step();
+  EXPECT_EQ(buckets.gradient(0).scalar_type(), torch::kFloat32);
+  EXPECT_TRUE(buckets.gradient(0).eq(257).all().item<bool>()) << "bfloat16 would round to 256";
+  at::set_num_threads(threads);
+}
+
+TEST(GradientBuckets, RefuseChunksBesideOtherRanks) {
+  const Net net;
+  MirrorGroup group;
+  GradientBuckets buckets(net.parameters(), group, {});
+  buckets.begin_step(1);
+  EXPECT_THROW(buckets.begin_round(2), c10::Error);
 }
 
 }  // namespace
