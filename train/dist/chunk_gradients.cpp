@@ -29,18 +29,20 @@ class ChunkHook final : public torch::autograd::FunctionPreHook {
 };
 
 ChunkGradients::ChunkGradients(std::vector<torch::Tensor> weights, Take take)
-    : weights_(std::move(weights)), take_(std::move(take)), waiting_(weights_.size()) {
-  for (std::size_t index = 0; index < weights_.size(); ++index) {
-    torch::autograd::impl::add_hook(weights_[index], std::make_unique<ChunkHook>(*this, index));
-  }
-}
+    : weights_(std::move(weights)), take_(std::move(take)), waiting_(weights_.size()) {}
 
 ChunkGradients::~ChunkGradients() {
+  if (!is_hooked_) return;
   for (const torch::Tensor& weight : weights_) torch::autograd::impl::clear_hooks(weight);
 }
 
 void ChunkGradients::begin(std::int64_t chunks) {
   chunks_ = chunks;
+  if (chunks > 1 && !std::exchange(is_hooked_, true)) {
+    for (std::size_t index = 0; index < weights_.size(); ++index) {
+      torch::autograd::impl::add_hook(weights_[index], std::make_unique<ChunkHook>(*this, index));
+    }
+  }
   for (Waiting& waiting : waiting_) waiting = {};
 }
 

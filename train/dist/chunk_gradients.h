@@ -16,14 +16,14 @@ class ChunkGradients {
   // One parameter's gradients, in the order of the chunks. Called by the thread of the chunk that came last.
   using Take = std::function<void(std::size_t index, const std::vector<torch::Tensor>& gradients)>;
 
-  // Installs a hook on each leaf.
   ChunkGradients(std::vector<torch::Tensor> weights, Take take);
   ~ChunkGradients();  // removes the hooks
   ChunkGradients(const ChunkGradients&) = delete;
   ChunkGradients& operator=(const ChunkGradients&) = delete;
 
   // Before so many backwards, each of which meets a parameter once; with 1 autograd keeps its gradients itself. Drops
-  // what waits of a step that was given up.
+  // what waits of a step that was given up. Installs a hook on each leaf where there are several for the first time;
+  // none may be there.
   void begin(std::int64_t chunks);
   // After them: hands over what waits, since a chunk whose loss does not depend on a parameter brings no gradient.
   void finish();
@@ -42,6 +42,7 @@ class ChunkGradients {
   std::mutex mutex_;
   std::vector<Waiting> waiting_;  // by parameter
   std::int64_t chunks_ = 1;
+  bool is_hooked_ = false;
 };
 
 // Their sum in memory of its own: autograd may hand out one tensor as the gradient of two parameters.

@@ -65,12 +65,32 @@ std::vector<std::string> captions(const Run& run, const std::vector<BatchSlot>& 
   return texts;
 }
 
+// Whether a caption that several samples share may be encoded once: not where the text encoder's LoRA drops by sample,
+// nor on a GPU, which would add its gradients up in an order of its own.
+bool encodes_each_once(const Run& run) {
+  return run.device.is_cpu() && !(run.is_lora() && run.config.lora.lora_dropout > 0);
+}
+
+torch::Tensor rows_of(const torch::Tensor& all, const torch::Tensor& rows) {
+  return all.defined() ? all.index_select(0, rows) : all;
+}
+
 // With gradients to the text encoders in the steps that train them.
 model::PromptEmbeds prompt_embeds(Run& run, const std::vector<BatchSlot>& slots) {
   const std::vector<std::string> texts = captions(run, slots);
   if (!run.trains_text()) return run.data.texts->states(texts);
   const torch::AutoGradMode with_gradients(run.trains_text_at(slots.front().step));
-  return model::encode_prompts(run.bundle, run.data.texts->ids(texts));
+  if (!encodes_each_once(run)) return model::encode_prompts(run.bundle, run.data.texts->ids(texts));
+  std::vector<std::string> distinct;
+  torch::Tensor rows = torch::empty({std::ssize(texts)}, torch::kInt64);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const auto found = std::find(distinct.begin(), distinct.end(), texts[i]);
+    rows.data_ptr<std::int64_t>()[i] = found - distinct.begin();
+    if (found == distinct.end()) distinct.push_back(texts[i]);
+  }
+  const model::PromptEmbeds each = model::encode_prompts(run.bundle, run.data.texts->ids(distinct));
+  if (distinct.size() == texts.size()) return each;
+  return {rows_of(each.context, rows), rows_of(each.pooled, rows)};
 }
 
 DiffusionBatch load_batch(Run& run, const std::vector<BatchSlot>& slots) {
@@ -134,7 +154,7 @@ torch::Tensor accumulate(Run& run, const MicroBatch& micro) {
     losses[static_cast<std::size_t>(index)] = compute_chunk(run, chunk_of(micro, range));
   });
   run.dropout->clear();  // nothing is dropped from validation images
-  return torch::stack(losses).sum(0);
+  return chunks == 1 ? losses.front() : torch::stack(losses).sum(0);
 }
 
 // Of the step's update; text encoders that are no longer trained have none.
