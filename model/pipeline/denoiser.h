@@ -36,9 +36,4 @@ class Denoiser {
   std::vector<Chunk> chunks_;
 };
 
-// The UNet once, without gradients, and with rows shared between threads in the same way. As
-// UNet2DConditionModel::forward, whose errors it throws.
-torch::Tensor predict_once(UNet2DConditionModelImpl& unet, const torch::Tensor& sample, const torch::Tensor& timestep,
-                           const torch::Tensor& context, const AddedConditions& added);
-
 }  // namespace sdtune::model

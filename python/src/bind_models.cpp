@@ -16,7 +16,6 @@
 #include "model/base/error.h"
 #include "model/clip/text_encoder.h"
 #include "model/core/device.h"
-#include "model/pipeline/denoiser.h"
 #include "model/unet/unet.h"
 #include "model/vae/autoencoder_kl.h"
 #include "model/weights/model_parts.h"
@@ -62,12 +61,6 @@ torch::Tensor run_unet(UNet2DConditionModelImpl& unet, const torch::Tensor& samp
   return unet.forward(sample.to(device), timestep, context.to(device), added_conditions(added, device));
 }
 
-torch::Tensor predict(UNet2DConditionModelImpl& unet, const torch::Tensor& sample, const torch::Tensor& timestep,
-                      const torch::Tensor& context, const AddedKeywords& added) {
-  const torch::Device device = device_of(unet);
-  return model::predict_once(unet, sample.to(device), timestep, context.to(device), added_conditions(added, device));
-}
-
 py::dict named_parameters(const torch::nn::Module& module) {
   py::dict parameters;
   // A copy: an array over the weights would dangle when they are moved to another device.
@@ -104,7 +97,7 @@ void add_unet(py::module_& module) {
           py::arg("path"), py::arg("dtype") = "float32", py::arg("device") = "auto",
           py::call_guard<py::gil_scoped_release>(),
           "Loads a folder with config.json and diffusion_pytorch_model.safetensors, such as MODEL/unet.")
-      .def("__call__", &predict, py::arg("sample"), py::arg("timestep"), py::arg("encoder_hidden_states"),
+      .def("__call__", &run_unet, py::arg("sample"), py::arg("timestep"), py::arg("encoder_hidden_states"),
            py::arg("added_cond_kwargs") = py::none(), py::call_guard<ComputeScope>(),
            "sample [B, C, H, W], timestep (a number or [B]), encoder_hidden_states [B, L, D] -> [B, C, H, W].");
   add_shared_methods<UNet2DConditionModelImpl, model::UNetConfig>(type);

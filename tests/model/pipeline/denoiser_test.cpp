@@ -43,20 +43,6 @@ TEST_P(DenoiserOnThreads, PredictsWhatTheUNetDoesAtEveryStep) {
   }
 }
 
-TEST_P(DenoiserOnThreads, OnePredictionTakesATimestepARowToo) {
-  torch::manual_seed(0);
-  UNet2DConditionModel unet(small_xl());
-  const torch::Tensor context = torch::randn({5, 77, 16}), sample = torch::randn({5, 4, 8, 8});
-  const AddedConditions added{torch::randn({5, 16}), torch::randn({5, 6})};
-  const torch::NoGradGuard no_grad;
-  for (const torch::Tensor& timestep : {torch::tensor(20), torch::tensor({20}), torch::arange(5) * 200}) {
-    const torch::Tensor expected = unet(sample, timestep, context, added);
-    EXPECT_LT((predict_once(*unet, sample, timestep, context, added) - expected).abs().max().item<double>(), 1e-5);
-  }
-  EXPECT_THROW(predict_once(*unet, sample, torch::tensor(20), context.slice(0, 0, 4), added), std::exception)
-      << "no row is left out in silence";
-}
-
 INSTANTIATE_TEST_SUITE_P(Threads, DenoiserOnThreads, testing::Values(1, 2, 5, 8));
 
 }  // namespace
