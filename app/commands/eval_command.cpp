@@ -81,6 +81,7 @@ class EvalCommand : public Command {
                                               .side = std::min(classifier.design().size, base.resolution())};
     const auto threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     plan_.detail = classifier.design().detail;
+    plan_.side = classifier.design().size;
     plan_.accepted_from = classifier.figures().by_references.threshold;
     const evaluate::EvaluationTools tools{
         train::model_images(tuned, generation), train::model_images(base, generation),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from training_reference import small_material
 MODEL = "model/unet/diffusion_pytorch_model.safetensors"
 LORA = "pytorch_lora_weights.safetensors"
 UPDATE_TOLERANCE = 1e-3  # of a run of these steps; leaving out one sample of each step changes more than a tenth
+# MKL takes no more threads than cores otherwise, and LibTorch as many as MKL.
+ALL_THREADS = {"MKL_DYNAMIC": "FALSE"}
 STEPS = 12
 
 CASES = {
@@ -39,7 +42,7 @@ def train(material: tuple[Path, Path], output: Path, threads: int, *options: str
     ended = run(["train", "--base", str(base), "--images", str(photos), "--output", str(output), "--device", "cpu",
                  "--with-prior-preservation=false", "--train-text-encoder=false", "--learning-rate", "1e-3",
                  "--train-batch-size", "5", "--max-train-steps", str(STEPS), "--checkpointing-steps", "5", "--report-to", "none",
-                 *options], OMP_NUM_THREADS=str(threads))
+                 *options], OMP_NUM_THREADS=str(threads), **ALL_THREADS)
     assert ended.returncode == 0, ended.stderr
     return output
 
@@ -82,6 +85,22 @@ def test_a_repeated_and_a_resumed_run_have_the_same_bytes(material: tuple[Path, 
     assert hashlib.sha256((again / MODEL).read_bytes()).hexdigest() == digest
     resumed = train(material, again, 3, *options, "--resume-from-checkpoint", str(again / "checkpoints" / "step-00000005"))
     assert hashlib.sha256((resumed / MODEL).read_bytes()).hexdigest() == digest
+
+
+def test_another_number_of_threads_is_warned_of(material: tuple[Path, Path], tmp_path: Path) -> None:
+    output = tmp_path / "run"
+    train(material, output, 3)
+    command = ["train", "--base", str(material[0]), "--images", str(material[1]), "--output", str(output), "--device", "cpu",
+               "--with-prior-preservation=false", "--train-text-encoder=false", "--learning-rate", "1e-3", "--train-batch-size", "5",
+               "--checkpointing-steps", "5", "--report-to", "none", "--resume-from-checkpoint", "latest"]
+    same = run([*command, "--max-train-steps", str(STEPS + 1)], OMP_NUM_THREADS="3", **ALL_THREADS)
+    other = run([*command, "--max-train-steps", str(STEPS + 2)], OMP_NUM_THREADS="2", **ALL_THREADS)
+    assert same.returncode == other.returncode == 0, same.stderr + other.stderr
+    assert "warning: device: is now" not in same.stderr
+    assert re.search(r"warning: device: is now cpu \(.*, 2 threads,.*\), and was cpu \(.*, 3 threads,", other.stderr)
+    record = json.loads((output / "run.json").read_text())
+    assert [re.search(r"(\d) threads", attempt["device"]).group(1) for attempt in record["attempts"]] == ["3", "3", "2"]
+
 
 
 def test_a_sample_left_out_would_show(material: tuple[Path, Path], tmp_path: Path) -> None:

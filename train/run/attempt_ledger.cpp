@@ -39,6 +39,11 @@ void fill_in(Json& attempt, const RunFolder& folder) {
   attempt["exit_code"] = nullptr;
 }
 
+// "cpu (..)", and of "cuda:1 (NVIDIA L4, ..)" what is in brackets: cards of one kind compute the same.
+std::string without_number(const std::string& device) {
+  return device.starts_with("cuda") ? device.substr(std::min(device.find('('), device.size())) : device;
+}
+
 }  // namespace
 
 Json read_attempts(const RunFolder& folder) {
@@ -67,6 +72,16 @@ Json attempts_before(const RunFolder& folder, std::int64_t first_step) {
     last["redone_steps"] = std::max<std::int64_t>(0, last["last_step"].get<std::int64_t>() - first_step);
   }
   return attempts;
+}
+
+std::optional<Problem> device_change(const Json& attempts, const std::string& device) {
+  if (attempts.empty() || !attempts.back().value("device", Json()).is_string()) return std::nullopt;
+  const auto before = attempts.back()["device"].get<std::string>();
+  if (without_number(before) == without_number(device)) return std::nullopt;
+  return Problem{
+      "device", "is now " + device + ", and was " + before + " before",
+      "sums are taken in another order there, so the weights will differ by rounding from those of a run that "
+      "stays on one (OMP_NUM_THREADS sets the threads)"};
 }
 
 double seconds_of(const Json& attempts) {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "model/base/error.h"
 #include "model/base/json.h"
 #include "model/files/file_system.h"
 #include "train/config/run_folder.h"
@@ -13,14 +16,19 @@
 namespace sdtune::train {
 
 // The attempts in run.json, in order; none where there is no such file or it cannot be read: it is a record for people,
-// and the checkpoint holds what counts. Keys: attempt, first_step, started and ended (s since 1970), last_step, cause,
-// exit_code (null where it is not known), redone_steps.
+// and the checkpoint holds what counts. Keys: attempt, device, first_step, started and ended (s since 1970), last_step,
+// cause, exit_code (null where it is not known), redone_steps.
 Json read_attempts(const RunFolder& folder);
 
 // The same before a new attempt begins after `first_step`. An attempt that could not say how it ended (SIGKILL, a
 // machine that is gone) gets what the lines of metrics.jsonl know: when its last step ended, and which one.
 // redone_steps becomes what the new attempt does again of the one before.
 Json attempts_before(const RunFolder& folder, std::int64_t first_step);
+
+// What to warn of where the last of these attempts ran on another device than `device` (model::describe_device, without
+// the number of a GPU): another processor, card or driver, or another number of threads, sums in another order. Nothing
+// where the ledger does not say.
+std::optional<Problem> device_change(const Json& attempts, const std::string& device);
 
 // s that these attempts took, from their starts to their ends.
 double seconds_of(const Json& attempts);

@@ -44,8 +44,10 @@ void write_run_record(FileSystem& files, const Run& run, const RecordedAttempts&
   record["config_hash"] = sha256_hex(yaml);
   record["images"] = image_manifest(run);
   record["attempts"] = attempts.earlier;
-  record["attempts"].push_back(
-      {{"attempt", run.attempt}, {"first_step", run.first_step}, {"started", attempts.started}});
+  record["attempts"].push_back({{"attempt", run.attempt},
+                                {"device", record["device"]},
+                                {"first_step", run.first_step},
+                                {"started", attempts.started}});
   write_file_atomically(files, run.folder.record(), record.dump(2) + "\n");
 }
 

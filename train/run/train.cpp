@@ -88,6 +88,10 @@ bool continues(const TrainConfig& config) {
 void record_attempt(const Training& training, Run& run) {
   const Json earlier = continues(run.config) ? attempts_before(training.folder, run.first_step) : Json::array();
   run.attempt = std::max(run.attempt, static_cast<std::int64_t>(earlier.size()) + 1);
+  if (run.first_step > 0) {
+    const std::optional<Problem> change = device_change(earlier, model::describe_device(run.device));
+    if (change) tell(training.observers, &Observer::on_warning, *change);
+  }
   write_run_record(real_file_system(), run, {earlier, training.started});
 }
 

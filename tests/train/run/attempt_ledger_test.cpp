@@ -66,6 +66,21 @@ TEST_F(Ledger, ForeignContentIsNoLedger) {
   }
 }
 
+TEST_F(Ledger, AnotherDeviceIsWarnedOf) {
+  const std::string two = "cpu (AMD EPYC, 2 threads, AVX2)", one = "cpu (AMD EPYC, 1 threads, AVX2)";
+  const Json attempts = {{{"device", one}}, {{"device", two}}};
+  EXPECT_FALSE(device_change(attempts, two));
+  const std::optional<Problem> change = device_change(attempts, one);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->where, "device");
+  EXPECT_NE(change->what.find(one), std::string::npos);
+  EXPECT_NE(change->what.find(two), std::string::npos);
+  EXPECT_FALSE(device_change({{{"device", "cuda:0 (NVIDIA L4, 22 GiB)"}}}, "cuda:1 (NVIDIA L4, 22 GiB)"));
+  EXPECT_TRUE(device_change({{{"device", "cuda:0 (NVIDIA L4, 22 GiB)"}}}, "cuda:0 (NVIDIA H100, 80 GiB)"));
+  EXPECT_FALSE(device_change(Json::array(), one));
+  EXPECT_FALSE(device_change({{{"attempt", 1}}, {{"attempt", 2}}}, one));
+}
+
 TEST_F(Ledger, TheEndIsWritten) {
   write_attempts({{{"attempt", 1}, {"first_step", 2}, {"started", 1000}}});
   AttemptLedger ledger(real_file_system(), {});

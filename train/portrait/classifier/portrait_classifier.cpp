@@ -12,12 +12,6 @@ namespace {
 
 constexpr std::int64_t kBatch = 128;
 
-// To squares of `side` px; bicubic, antialiased where they shrink.
-torch::Tensor fitted(const torch::Tensor& images, std::int64_t side) {
-  if (images.size(2) == side && images.size(3) == side) return images;
-  return at::_upsample_bicubic2d_aa(images, {side, side}, /*align_corners=*/false).clamp(-1.0, 1.0);
-}
-
 torch::Tensor head_columns(const torch::Tensor& rows, Head head) {
   return rows.narrow(1, first_column(head), static_cast<std::int64_t>(head_info(head).classes.size()));
 }
@@ -31,6 +25,11 @@ torch::Tensor distributions(const torch::Tensor& logits) {
 }
 
 }  // namespace
+
+torch::Tensor resized_images(const torch::Tensor& images, std::int64_t side) {
+  if (images.size(2) == side && images.size(3) == side) return images;
+  return at::_upsample_bicubic2d_aa(images, {side, side}, /*align_corners=*/false).clamp(-1.0, 1.0);
+}
 
 torch::Tensor Reading::classes(Head head) const {
   return head_columns(probabilities, head).argmax(1);
@@ -50,7 +49,7 @@ Reading PortraitClassifier::read(const torch::Tensor& images) {
   const torch::Device device = network_->parameters().front().device();
   std::vector<torch::Tensor> probabilities, numbers, features, embeddings, landmarks, seen;
   for (const torch::Tensor& some : images.split(kBatch)) {
-    const ClassifierOutput output = network_(fitted(some.to(device, torch::kFloat32), design().size));
+    const ClassifierOutput output = network_(resized_images(some.to(device, torch::kFloat32), design().size));
     probabilities.push_back(distributions(output.logits).cpu());
     numbers.push_back(output.numbers.cpu());
     features.push_back(output.features.cpu());

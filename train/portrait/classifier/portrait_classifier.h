@@ -23,6 +23,9 @@ struct Reading {
   torch::Tensor classes(Head head) const;  // [B] int64, the most probable
 };
 
+// images [B, 3, H, W] in [-1, 1] to squares of `side` px, bicubic, antialiased where they shrink.
+torch::Tensor resized_images(const torch::Tensor& images, std::int64_t side);
+
 class PortraitClassifier {
  public:
   // The network as it is trained, without a copy.

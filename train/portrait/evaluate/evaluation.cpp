@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "train/portrait/evaluate/class_scores.h"
+#include "train/portrait/evaluate/face_sharpness.h"
 #include "train/portrait/evaluate/subject_scores.h"
 #include "train/portrait/renderer/portrait_set.h"
 
@@ -75,7 +76,7 @@ class Evaluator {
 
   Anchors anchors_of(const Subject& subject, const classifier::Reading& others) {
     const PromptedReading renders = read_renders(subject.number, kAnchorViews);
-    return measure_anchors(subject, renders.reading, others, plan_.accepted_from);
+    return measure_anchors(subject, renders, others, plan_.accepted_from);
   }
 
   // A render a prompt: of reserved person `number` in new moments ...
@@ -85,7 +86,7 @@ class Evaluator {
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       portraits.push_back(portrait_of(portrait::PortraitSet::kReserved, number, first_view + i, prompts[i]));
     }
-    return {tools_.read(tools_.render(portraits)), prompts};
+    return read_prompted(tools_.render(portraits), prompts);
   }
 
   // ... or of another person each.
@@ -129,19 +130,31 @@ class Evaluator {
     const std::vector<std::size_t> prompts = each_prompt(plan_.images_per_prompt);
     const torch::Tensor images = draw(source, prompts, plan_.subject_words);
     shown = images.slice(0, 0, images.size(0), plan_.images_per_prompt).to(torch::kCPU, torch::kFloat32);
-    return {tools_.read(images), prompts};
+    return read_prompted(images, prompts);
+  }
+
+  torch::Tensor resized(const torch::Tensor& images) const {
+    return classifier::resized_images(images.to(torch::kCPU, torch::kFloat32), plan_.side);
+  }
+
+  // With the faces' sharpness where the classifier finds landmarks.
+  PromptedReading read_prompted(const torch::Tensor& images, const std::vector<std::size_t>& prompts) const {
+    PromptedReading read{tools_.read(images), prompts, {}};
+    if (read.reading.landmarks.defined() && read.reading.landmarks.size(1) > 0)
+      read.face_energy = face_gradient_energy(resized(images), read.reading);
+    return read;
   }
 
   ClassReading read_class(const GenerateImages& source) {
     const std::vector<std::size_t> prompts = each_prompt(plan_.class_images_per_prompt);
     return {tools_.read(draw(source, plain_prompts(), plan_.class_words)),
-            {tools_.read(draw(source, prompts, plan_.class_words)), prompts}};
+            {tools_.read(draw(source, prompts, plan_.class_words)), prompts, {}}};
   }
 
   ClassReading render_class() {
     const std::vector<std::size_t> prompts = each_prompt(plan_.class_images_per_prompt);
     return {tools_.read(render_people(kClassPeople, plain_prompts())),
-            {tools_.read(render_people(kPromptedPeople, prompts)), prompts}};
+            {tools_.read(render_people(kPromptedPeople, prompts)), prompts, {}}};
   }
 
   const EvaluationTools& tools_;

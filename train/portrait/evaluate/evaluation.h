@@ -22,6 +22,7 @@ struct EvaluationPlan {
   std::int64_t class_images_per_prompt = 2;         // of every class prompt
   std::uint64_t seed = 0;                           // of the first image
   portrait::Detail detail = portrait::Detail::k64;  // of the renders: the classifier's
+  std::int64_t side = 64;                           // px, at which the classifier reads
   double accepted_from = 0;  // likeness that 1 % of impostors reach (classifier.json, by_references)
   std::string subject_words = "sks person";
   std::string class_words = "a person";

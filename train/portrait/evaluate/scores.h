@@ -18,7 +18,13 @@ inline constexpr const char* kAttributeMatch = "attribute_match";    // A: mean 
 inline constexpr const char* kHairStyle = "hair_style";
 inline constexpr const char* kHairColor = "hair_color";
 inline constexpr const char* kFacialHair = "facial_hair";
-inline constexpr const char* kSkinTone = "skin_tone";                   // error below 0.25
+inline constexpr const char* kSkinTone = "skin_tone";      // error below 0.25
+inline constexpr const char* kMarksMatch = "marks_match";  // A: mean of the next three, of marks that the subject has
+inline constexpr const char* kStreak = "streak";
+inline constexpr const char* kBirthmark = "birthmark";
+inline constexpr const char* kEarrings = "earrings";
+// Gradient energy inside the face, against renders of the subject: followed by the name of a band (face_sharpness.h).
+inline constexpr const char* kSharpness = "sharpness_";
 inline constexpr const char* kCopied = "copied";                        // C: nearer to a photo than 99 % of renders
 inline constexpr const char* kRepeatedContext = "repeated_context";     // C: a photo's place and clothes, unasked
 inline constexpr const char* kClassFidelity = "class_prompt_fidelity";  // D: P of the same prompts without the subject

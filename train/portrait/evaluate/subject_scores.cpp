@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "model/base/error.h"
 #include "train/identity/likeness.h"
+#include "train/portrait/evaluate/face_sharpness.h"
 
 namespace sdtune::train::evaluate {
 namespace {
@@ -59,31 +62,62 @@ std::vector<bool> skin_hits(const Subject& subject, const PromptedReading& image
   return hits;
 }
 
-// A bald subject has no hair colour to match: such figures are left out.
-void add_attributes(const Subject& subject, const PromptedReading& images, Scores& scores) {
-  const std::array<std::pair<const char*, std::vector<bool>>, 4> attributes = {
-      {{kHairStyle, class_hits(subject, images, Head::kHairStyle)},
-       {kHairColor, class_hits(subject, images, Head::kHairColor)},
-       {kFacialHair, class_hits(subject, images, Head::kFacialHair)},
-       {kSkinTone, skin_hits(subject, images)}}};
+// Of a mark that the subject has; nothing of one that it has not, for everybody else lacks it too.
+std::vector<bool> mark_hits(const Subject& subject, const PromptedReading& images, Head head) {
+  const portrait::Portrait plain = prompted_portrait(subject, plain_prompt());
+  return visible_class(head, plain).value_or(0) == 0 ? std::vector<bool>() : class_hits(subject, images, head);
+}
+
+using NamedHits = std::pair<const char*, std::vector<bool>>;
+
+// The mean of the shares under `name`, then each share. Figures without an image that could show them are left out, a
+// bald subject's hair colour for instance.
+void add_mean_share(const char* name, const std::vector<NamedHits>& shares, const PromptedReading& images,
+                    Scores& scores) {
   Scores each;
   Estimate mean{0, 0, 0, static_cast<std::int64_t>(images.prompts.size())};
   double variance = 0, count = 0;
-  for (const auto& [name, hits] : attributes) {
+  for (const auto& [part, hits] : shares) {
     if (hits.empty()) continue;
     const Estimate share = share_of(as_bools(hits));
-    each.add(name, share);
+    each.add(part, share);
     const double half = (share.high - share.low) / 2;
     mean.value += share.value;
     variance += half * half;
     count += 1;
   }
+  if (count == 0) return;
   mean.value /= count;
   const double half = std::sqrt(variance) / count;
   mean.low = std::max(0.0, mean.value - half);
   mean.high = std::min(1.0, mean.value + half);
-  scores.add(kAttributeMatch, mean);
+  scores.add(name, mean);
   scores.figures.insert(scores.figures.end(), each.figures.begin(), each.figures.end());
+}
+
+void add_attributes(const Subject& subject, const PromptedReading& images, Scores& scores) {
+  add_mean_share(kAttributeMatch,
+                 {{kHairStyle, class_hits(subject, images, Head::kHairStyle)},
+                  {kHairColor, class_hits(subject, images, Head::kHairColor)},
+                  {kFacialHair, class_hits(subject, images, Head::kFacialHair)},
+                  {kSkinTone, skin_hits(subject, images)}},
+                 images, scores);
+  add_mean_share(kMarksMatch,
+                 {{kStreak, mark_hits(subject, images, Head::kStreak)},
+                  {kBirthmark, mark_hits(subject, images, Head::kBirthmark)},
+                  {kEarrings, mark_hits(subject, images, Head::kEarrings)}},
+                 images, scores);
+}
+
+void add_sharpness(const PromptedReading& images, const Anchors& anchors, Scores& scores) {
+  if (!images.face_energy.defined() || !anchors.face_energy.defined()) return;
+  for (std::size_t band = 0; band < kBandNames.size(); ++band) {
+    const torch::Tensor column = images.face_energy.select(1, static_cast<std::int64_t>(band));
+    const torch::Tensor seen = column.masked_select(column.isfinite());
+    const double renders = anchors.face_energy[static_cast<std::int64_t>(band)].item<double>();
+    if (seen.numel() == 0 || !(renders > 0)) continue;
+    scores.add(kSharpness + std::string(kBandNames.at(band)), mean_of(seen / renders));
+  }
 }
 
 // Of photos whose prompt asks for neither place nor clothes: does one of the references' places come with its clothes?
@@ -110,13 +144,14 @@ torch::Tensor likeness_to(const Subject& subject, const classifier::Reading& rea
   return torch::mv(reading.embedding, subject.mean_embedding);
 }
 
-Anchors measure_anchors(const Subject& subject, const classifier::Reading& renders, const classifier::Reading& others,
+Anchors measure_anchors(const Subject& subject, const PromptedReading& renders, const classifier::Reading& others,
                         double accepted_from) {
   Anchors anchors;
   anchors.other = likeness_to(subject, others).mean().item<double>();
-  anchors.subject = likeness_to(subject, renders).mean().item<double>();
-  anchors.copy_threshold = threshold_at(nearest_reference(subject, renders), kCopyShare);
+  anchors.subject = likeness_to(subject, renders.reading).mean().item<double>();
+  anchors.copy_threshold = threshold_at(nearest_reference(subject, renders.reading), kCopyShare);
   anchors.accepted_from = accepted_from;
+  if (renders.face_energy.defined()) anchors.face_energy = mean_energy(renders.face_energy);
   if (!(anchors.subject > anchors.other)) {
     throw WeightError("classifier",
                       "takes other people for the subject as much as new renders of it, so it can measure nothing",
@@ -143,6 +178,7 @@ Scores score_subject(const Subject& subject, const PromptedReading& images, cons
   scores.add(kSubjectFidelity, mean_of((likeness - anchors.other) / (anchors.subject - anchors.other)));
   scores.add(kAccepted, share_of(likeness.ge(anchors.accepted_from)));
   add_attributes(subject, images, scores);
+  add_sharpness(images, anchors, scores);
   scores.add(kCopied, share_of(nearest_reference(subject, images.reading).ge(anchors.copy_threshold)));
   const std::vector<bool> repeated = repeated_contexts(subject, images);
   if (!repeated.empty()) scores.add(kRepeatedContext, share_of(as_bools(repeated)));

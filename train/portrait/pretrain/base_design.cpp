@@ -64,7 +64,7 @@ BaseDesign portrait_128() {
   design.image_size = 128;
   design.detail = portrait::Detail::k128;
   design.unet_channels = {80, 144, 208};
-  design.vae_channels = {16, 32, 64, 128};
+  design.vae_channels = {32, 48, 96, 192};
   design.vae_groups = 4;
   design.latent_channels = 12;
   design.vae_head_weight = 3.0;

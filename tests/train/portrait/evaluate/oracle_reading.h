@@ -78,7 +78,7 @@ inline std::vector<train::portrait::Portrait> other_portraits(std::uint64_t firs
 
 inline train::evaluate::PromptedReading prompted(const std::vector<train::portrait::Portrait>& portraits) {
   const std::size_t times = portraits.size() / train::evaluate::eval_prompts().size();
-  train::evaluate::PromptedReading reading{oracle_reading(portraits), {}};
+  train::evaluate::PromptedReading reading{oracle_reading(portraits), {}, {}};
   for (std::size_t i = 0; i < portraits.size(); ++i) reading.prompts.push_back(i / times);
   return reading;
 }

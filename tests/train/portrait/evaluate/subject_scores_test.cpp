@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <string>
 
 #include "model/base/error.h"
 #include "tests/train/portrait/evaluate/oracle_reading.h"
@@ -32,7 +33,7 @@ class SubjectScores : public ::testing::Test {
       : subject_(oracle_subject(telling_subject())),
         renders_(prompted(prompted_portraits(subject_.number, kScoredViews, 8))),
         others_(prompted(other_portraits(1000, 8))),
-        anchors_(measure_anchors(subject_, renders_.reading, others_.reading, 0.5)) {}
+        anchors_(measure_anchors(subject_, renders_, others_.reading, 0.5)) {}
 
   double figure(const PromptedReading& images, const char* name) const {
     return score_subject(subject_, images, anchors_).find(name).value().value;
@@ -105,8 +106,35 @@ TEST_F(SubjectScores, ABaldSubjectHasNoHairColorToMatch) {
   EXPECT_EQ(scores.find(kHairStyle)->value, 0.0);
 }
 
+TEST_F(SubjectScores, OnlyMarksThatTheSubjectHasAreAskedFor) {
+  const auto has = [](const portrait::Identity& who) { return who.birthmark != 0 && who.earrings == 0; };
+  std::uint64_t number = 0;
+  while (!has(portrait::draw_identity(portrait::kReservedSeeds + number))) ++number;
+  const Subject marked = oracle_subject(number);
+  std::vector<portrait::Portrait> portraits = prompted_portraits(number, 9000, 4);
+  Scores scores = score_subject(marked, prompted(portraits), anchors_);
+  EXPECT_FALSE(scores.find(kEarrings));
+  EXPECT_DOUBLE_EQ(scores.find(kBirthmark)->value, 1.0);
+  EXPECT_DOUBLE_EQ(scores.find(kMarksMatch)->value, 1.0);
+  for (portrait::Portrait& portrait : portraits) portrait.who.birthmark = 0;
+  scores = score_subject(marked, prompted(portraits), anchors_);
+  EXPECT_DOUBLE_EQ(scores.find(kBirthmark)->value, 0.0);
+}
+
+TEST_F(SubjectScores, SharpnessIsAgainstTheMeanOfRenders) {
+  EXPECT_FALSE(score_subject(subject_, renders_, anchors_).find(std::string(kSharpness) + "fine"));
+  PromptedReading images = renders_;
+  images.face_energy = torch::tensor({{2.0, 4.0, 8.0}, {4.0, 4.0, 8.0}}, torch::kFloat64);
+  Anchors anchors = anchors_;
+  anchors.face_energy = torch::tensor({3.0, 8.0, 4.0}, torch::kFloat64);
+  const Scores scores = score_subject(subject_, images, anchors);
+  EXPECT_DOUBLE_EQ(scores.find(std::string(kSharpness) + "fine")->value, 1.0);
+  EXPECT_DOUBLE_EQ(scores.find(std::string(kSharpness) + "middle")->value, 0.5);
+  EXPECT_DOUBLE_EQ(scores.find(std::string(kSharpness) + "coarse")->value, 2.0);
+}
+
 TEST_F(SubjectScores, AClassifierThatSeparatesNoPeopleIsRefused) {
-  EXPECT_THROW(measure_anchors(subject_, others_.reading, renders_.reading, 0.5), WeightError);
+  EXPECT_THROW(measure_anchors(subject_, others_, renders_.reading, 0.5), WeightError);
 }
 
 }  // namespace
