@@ -163,10 +163,14 @@ class Pretraining {
     return end;
   }
 
-  // What the VAE makes of images: the classifier must read those too.
-  torch::Tensor reconstruct(const torch::Tensor& images) {
-    const torch::NoGradGuard no_grad;
-    return bundle_.vae->decode(bundle_.vae->encode(images.to(torch::kFloat32)).mean);
+  // What the VAE makes of images, in the number format of the computation: the classifier must read those too.
+  classifier::Reconstruct reconstruction() const {
+    model::AutoencoderKL vae = with_scaling_factor(bundle_.vae, bundle_.vae->config().scaling_factor);
+    vae->to(dtype_);
+    return [vae, dtype = dtype_](const torch::Tensor& images) mutable {
+      const torch::NoGradGuard no_grad;
+      return vae->decode(vae->encode(images.to(dtype)).mean).to(images.scalar_type());
+    };
   }
 
   StageEnd train_classifier() {
@@ -175,8 +179,7 @@ class Pretraining {
     classifier::ClassifierNetwork network = starting_classifier(options_, design_);
     if (features_) copy_weights(*features_, *network);
     network->to(device_);
-    ClassifierStage stage("judge", pool_, network, static_cast<std::uint64_t>(options_.seed),
-                          [this](const torch::Tensor& images) { return reconstruct(images); });
+    ClassifierStage stage("judge", pool_, network, static_cast<std::uint64_t>(options_.seed), reconstruction());
     StageLoop loop(stage, plan("judge", options_.classifier), observer_.on_progress);
     const bool had_finished = loop.step() == options_.classifier.steps && fs::exists(folder / "model" / "judge.json");
     const StageEnd end = loop.run(limits_);
