@@ -17,7 +17,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/scripts/prove" DESTINATION "${wheel_sha
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/scripts/trackers" DESTINATION "${wheel_share}/scripts" COMPONENT wheel EXCLUDE_FROM_ALL
         FILES_MATCHING PATTERN "*.py")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples/me" DESTINATION "${wheel_share}/examples" COMPONENT wheel EXCLUDE_FROM_ALL)
-foreach(model portrait-64 portrait-judge)
+foreach(model portrait-64 portrait-judge portrait-128 portrait-judge-128)
   if(EXISTS "${PROJECT_SOURCE_DIR}/models/${model}")
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/${model}" DESTINATION "${wheel_share}/models" COMPONENT wheel
             EXCLUDE_FROM_ALL)

@@ -7,6 +7,8 @@
     .venv/bin/python scripts/bench.py picture                    # an image of the bundled base, words to pixels; --model sd15 too
     .venv/bin/python scripts/bench.py train --model sd15         # whole training steps; --method lora; --model portrait-64: its defaults
     .venv/bin/python scripts/bench.py stable-diffusion.cpp       # sampling, against that program
+    .venv/bin/python scripts/bench.py class-images               # whole commands; encode, checkpoint, export, start, import too
+    .venv/bin/python scripts/bench.py growth                     # how time grows with batch, resolution, photos and ranks
     .venv/bin/python scripts/bench.py plan                       # what `sdtune plan` predicts, against the runs
 
 Both sides are measured in float32, and each at its best: every number format and memory layout of either is timed first and the
@@ -24,7 +26,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from bench.commands import COMMANDS, measure_command
 from bench.compare import Measurement, measure
+from bench.growth import measure_growth
 from bench.machine import describe_commit, describe_machine
 from bench.models import MODELS
 from bench.peer import measure_peer
@@ -51,6 +55,10 @@ def command_of(options: argparse.Namespace) -> str:
 def run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
     if options.what == "plan":
         return measure_plan(folder)
+    if options.what == "growth":
+        return measure_growth(folder, options.rounds)
+    if options.what in COMMANDS:
+        return measure_command(options.what, folder, options.rounds)
     if options.what == "stable-diffusion.cpp":
         return measure_peer(folder, options.rounds)
     if options.what == "train":
@@ -65,7 +73,7 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=[*WORKS, "train", "stable-diffusion.cpp", "plan"])
+    parser.add_argument("what", choices=[*WORKS, "train", "stable-diffusion.cpp", *COMMANDS, "growth", "plan"])
     parser.add_argument("--model", choices=[*sorted(MODELS), BUNDLED], default="10m")
     parser.add_argument("--method", choices=["full", "lora"], default="full", help="of train")
     parser.add_argument("--batch", type=int, default=None, help="images a step (default: the model's; 1 of other works)")

@@ -12,6 +12,7 @@ cd "$(dirname "$0")/.."
 folder=${1:-runs/best}
 program=${SDTUNE_PROGRAM:-.venv/bin/sdtune}
 base=${BASE:-portrait-64}
+case "$base" in *128*) detail=128 ;; *) detail=64 ;; esac  # of the people that a base knows
 read -r -a eval_flags <<< "${EVAL_FLAGS:-}"
 train_flags=(--base "$base" --max-train-steps 1000 --checkpointing-steps 100 --identity-steps 100)
 [ -z "${JUDGE:-}" ] || { eval_flags+=(--judge "$JUDGE"); train_flags+=(--identity-judge "$JUDGE"); }
@@ -23,7 +24,7 @@ evaluate() {
 for subject in ${SUBJECTS:-0 1 2 3 4 5 6 7 8 9}; do
   here="$folder/$subject"
   [ ! -f "$here/last/eval.json" ] || continue
-  "$program" render --subject "$subject" --views 5 --size 256 --no-captions --output "$here/photos" --overwrite
+  "$program" render --subject "$subject" --detail "$detail" --views 5 --size 256 --no-captions --output "$here/photos" --overwrite
   "$program" train --images "$here/photos" --output "$here/run" --overwrite "${train_flags[@]}"
   evaluate best
   # The last hundred steps again, for the model that the run would have had without looking.

@@ -12,6 +12,7 @@ cd "$(dirname "$0")/.."
 folder=${1:-runs/subjects}
 program=${SDTUNE_PROGRAM:-.venv/bin/sdtune}
 base=${BASE:-portrait-64}
+case "$base" in *128*) detail=128 ;; *) detail=64 ;; esac  # of the people that a base knows
 read -r -a train_flags <<< "${TRAIN_FLAGS:-}"
 read -r -a eval_flags <<< "${EVAL_FLAGS:-}"
 [ -z "${JUDGE:-}" ] || eval_flags+=(--judge "$JUDGE")
@@ -19,7 +20,7 @@ for subject in ${SUBJECTS:-0 1 2 3 4 5 6 7 8 9}; do
   here="$folder/$subject"
   [ ! -f "$here/eval/eval.json" ] || continue
   if [ ! -f "$here/train_seconds" ]; then
-    "$program" render --subject "$subject" --views 5 --size 256 --no-captions --output "$here/photos" --overwrite
+    "$program" render --subject "$subject" --detail "$detail" --views 5 --size 256 --no-captions --output "$here/photos" --overwrite
     start=$(date +%s)
     "$program" train --images "$here/photos" --base "$base" --output "$here/run" --overwrite "${train_flags[@]}"
     echo $(($(date +%s) - start)) > "$here/train_seconds"

@@ -39,6 +39,11 @@ ROWS = {
     "train_sd15_b1": "training step, SD 1.5 size, batch 1", "train_10m_b4": "training step, 10 M, batch 4",
     "train_10m_b8": "training step, 10 M, batch 8", "train_portrait-64": "training step, defaults of portrait-64",
     "lora_sd15_b1": "LoRA step, SD 1.5 size, batch 1, against PEFT",
+    "class-images": "32 class images of portrait-64 generated and encoded, a whole command",
+    "encode": "20 photos of 512 px encoded at SD 1.5's size, a whole command",
+    "checkpoint": "a checkpoint at SD 1.5's size: weights and AdamW's state, float32", "export": "save_pretrained at SD 1.5's size, float32",
+    "start": "an image of portrait-64, a whole command", "start-before": "the same against the program of 68da9cb",
+    "import": "import sdtune, and diffusers' pipeline",
     "peer": "sampling step with guidance, SD 1.5 size, 512 px, against stable-diffusion.cpp",
 }
 PAIRS = {"each_at_its_best": "Each at its best", "both_float32": "Both in float32"}

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the model cards of the bundled base and of its portrait classifier from the records under docs/measurements/.
+"""Writes the model cards of the bundled bases and of their portrait classifiers from the records under docs/measurements/.
 
-    scripts/model_card.py                                   from what is recorded: portrait-64_{training,figures,subjects}_*.json
-    scripts/model_card.py --run RUN --machine "2 cores of ..." [--stage classifier]
+    scripts/model_card.py                                   from what is recorded: portrait-*_{training,figures,subjects}*.json
+    scripts/model_card.py --base portrait-128 --run RUN --machine "2 cores of ..." [--stage classifier]
                                                             first adds the stages of RUN, a folder of `sdtune pretrain`, to the record
-    scripts/model_card.py --subjects FOLDER                 first records FOLDER of scripts/eval_subjects.sh
+    scripts/model_card.py --base portrait-128 --subjects FOLDER --machine "2 cores of ..."
+                                                            first records FOLDER of scripts/eval_subjects.sh
 
 `sdtune pretrain --stage figures` writes the figures; they are recorded with their command and machine by hand.
 """
@@ -15,13 +16,42 @@ import argparse
 import json
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BASE, CLASSIFIER = ROOT / "models" / "portrait-64", ROOT / "models" / "portrait-judge"
 RECORDS = ROOT / "docs" / "measurements"
-TRAINING, FIGURES = RECORDS / "portrait-64_training.json", RECORDS / "portrait-64_figures_cpu.json"
-SUBJECTS = RECORDS / "portrait-64_subjects_cpu.json"
+
+
+@dataclass(frozen=True)
+class Base:
+    """A bundled base, its classifier, and what is said of it alone."""
+
+    name: str
+    classifier: str
+    side: int  # px
+    recipe: str  # how train's defaults for it were chosen
+    limits: str
+    history: str  # title of what the training record tells of other attempts
+
+    @property
+    def folder(self) -> Path:
+        return ROOT / "models" / self.name
+
+    @property
+    def classifier_folder(self) -> Path:
+        return ROOT / "models" / self.classifier
+
+    def record(self, what: str) -> Path:
+        """training, figures or subjects."""
+        return RECORDS / f"{self.name}_{what}{'' if what == 'training' else '_cpu'}.json"
+
+
+BASES = {base.name: base for base in (
+    Base("portrait-64", "portrait-judge", 64, "The default of 650 steps was chosen on these same ten (docs/measurements/portrait-64_steps_cpu.json).",
+         "Rendered people only, 64 pixels; small marks (moles, scars) often come out blurred.", "History of the versions"),
+    Base("portrait-128", "portrait-judge-128", 128, "The defaults were chosen on three other people (docs/measurements/portrait-128_recipes_cpu.json).",
+         "Rendered people only, 128 pixels; freckles and wrinkles are smoothed by the autoencoder.", "What was tried"))}
 
 # Figure, how it is read from figures.json, bar, and floor where only CPU hours were to be had; shares.
 Row = tuple[str, float, float, float]
@@ -86,26 +116,26 @@ def classifier_table(figures: dict, classifier: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
-def subjects_section() -> str:
+def subjects_section(base: Base) -> str:
     """What the ten reserved subjects came to."""
-    if not SUBJECTS.is_file():
+    if not base.record("subjects").is_file():
         return "Not measured yet.\n"
-    record = json.loads(SUBJECTS.read_text())
+    record = json.loads(base.record("subjects").read_text())
     return (f"`{record['command']}`, five photos each, on {record['device']}.\n"
-            "The default of 650 steps was chosen on these same ten (docs/measurements/portrait-64_steps_cpu.json). `accepted` is TAR at\n"
+            f"{base.recipe} `accepted` is TAR at\n"
             "FAR 1 %; `copied` is the share of images whose features are as close to a photo as 1 % of new renders of the person are.\n\n"
             f"{record['table']}")
 
 
-def base_card(training: dict, figures: dict) -> str:
-    """The card of models/portrait-64."""
+def base_card(base: Base, training: dict, figures: dict) -> str:
+    """The card of the base."""
     rows = "".join(f"| {one['stage']} | {one['steps']:,} | {one['samples']:,} | {one['hours']:.1f} h |\n" for one in training["stages"])
-    megabytes = sum(path.stat().st_size for path in BASE.rglob("*.safetensors")) / 1e6
+    megabytes = sum(path.stat().st_size for path in base.folder.rglob("*.safetensors")) / 1e6
     commands = "\n".join(training["commands"])
     prompts = figures["prompts"]
-    return f"""# portrait-64
+    return f"""# {base.name}
 
-A small Stable Diffusion of rendered people, 64 x 64 pixels, {megabytes:.0f} MB in float16: the base that is bundled with sdtune so that
+A small Stable Diffusion of rendered people, {base.side} x {base.side} pixels, {megabytes:.0f} MB in float16: the base that is bundled with sdtune so that
 everything can be tried without a download. It generates synthetic people only, and its training data hold no real person: every image
 was rendered by sdtune's own renderer (`sdtune render`). Made by sdtune alone; licence as the project's.
 
@@ -127,27 +157,27 @@ Autoencoder on {figures['vae']['pictures']} unseen renders: PSNR {figures['vae']
 
 {table(prompt_rows(figures))}
 ## Fine-tuned on people outside its training data
-{subjects_section()}
+{subjects_section(base)}
 ## Limits
-Rendered people only, 64 pixels; small marks (moles, scars) often come out blurred. Words outside the captions' grammar have
+{base.limits} Words outside the captions' grammar have
 little effect. Real portraits need a Stable Diffusion folder as `--base` (docs/weights.md).
 
-## History of the versions
+## {base.history}
 {training['tried']}
 """
 
 
-def classifier_card(training: dict, figures: dict, classifier: dict) -> str:
-    """The card of models/portrait-judge."""
+def classifier_card(base: Base, training: dict, figures: dict, classifier: dict) -> str:
+    """The card of the base's classifier."""
     stages = [one for one in training["stages"] if one["stage"].startswith("`judge`")]
     samples, steps = (sum(one[key] for one in stages) for key in ("samples", "steps"))
     identity, pair = classifier["figures"]["by_references"], classifier["figures"]["by_pair"]
     return f"""# The portrait classifier
 
-Reads attributes and an identity embedding from a 64-pixel portrait of sdtune's renderer; `sdtune eval` and `train --identity-steps` measure
-with it. A small CNN of sdtune's own, float16. The folder `portrait-judge` and its files `judge.json` and `judge.safetensors` keep their
-first names. Trained on {samples:,} renders ({steps:,} steps, as models/portrait-64/README.md says) with blur, noise and the
-reconstructions of portrait-64's autoencoder, never on generated images.
+Reads attributes and an identity embedding from a {base.side}-pixel portrait of sdtune's renderer; `sdtune eval` and `train --identity-steps` measure
+with it. A small CNN of sdtune's own, float16. The folder `{base.classifier}` and its files `judge.json` and `judge.safetensors` keep their
+first names. Trained on {samples:,} renders ({steps:,} steps, as models/{base.name}/README.md says) with blur, noise and the
+reconstructions of {base.name}'s autoencoder, never on generated images.
 
 Identity, {classifier['figures']['people']} unseen people of {classifier['figures']['views']} views: by pairs AUC {pair['auc']:.4f} and TAR at FAR 1 % {pair['accepted']:.1%};
 against the mean of {classifier['figures']['references']} photos AUC {identity['auc']:.4f} and {identity['accepted']:.1%}.
@@ -158,16 +188,21 @@ Hair under a hat, and expressions and marks of a few pixels, are hard to read; s
 
 
 def cards() -> dict[Path, str]:
-    """Path -> the card that the records give."""
-    training, figures = json.loads(TRAINING.read_text()), json.loads(FIGURES.read_text())["figures"]
-    classifier = json.loads((CLASSIFIER / "judge.json").read_text())
-    return {BASE / "README.md": base_card(training, figures),
-            CLASSIFIER / "README.md": classifier_card(training, figures, classifier)}
+    """Path -> the card that the records give, of the bases that have records."""
+    texts = {}
+    for base in BASES.values():
+        if not base.record("figures").is_file():
+            continue
+        training, figures = json.loads(base.record("training").read_text()), json.loads(base.record("figures").read_text())["figures"]
+        classifier = json.loads((base.classifier_folder / "judge.json").read_text())
+        texts |= {base.folder / "README.md": base_card(base, training, figures),
+                  base.classifier_folder / "README.md": classifier_card(base, training, figures, classifier)}
+    return texts
 
 
-def record_run(run: Path, machine: str, stage: str | None) -> None:
+def record_run(base: Base, run: Path, machine: str, stage: str | None) -> None:
     """Adds the stages that the folder holds to the record; `stage` alone, where it is given, as a training that was continued."""
-    training = json.loads(TRAINING.read_text())
+    training = json.loads(base.record("training").read_text())
     named = [stage] if stage else [name for name in ("vae", "classifier", "text", "base") if (run / folder_of(name) / "metrics.jsonl").is_file()]
     if not stage:
         training = {"machine": machine, "commands": [], "stages": [], "tried": training["tried"]}
@@ -175,15 +210,15 @@ def record_run(run: Path, machine: str, stage: str | None) -> None:
         label = f"`{folder_of(name)}`" + (f", on other people ({machine})" if stage else "")
         training["stages"].append({"stage": label, **stage_summary(run, folder_of(name))})
     training["commands"].append((run / "command.txt").read_text().strip())
-    write_record(TRAINING, training)
+    write_record(base.record("training"), training)
 
 
-def record_subjects(folder: Path, machine: str) -> None:
+def record_subjects(base: Base, folder: Path, machine: str) -> None:
     """Takes over the table of scripts/eval_subjects.sh."""
     summary = json.loads((folder / "eval_subjects.json").read_text())
     command = (folder / "command.txt").read_text().strip() if (folder / "command.txt").is_file() else "scripts/eval_subjects.sh"
-    write_record(SUBJECTS, {"command": command, "device": machine, "summary": summary["summary"],
-                            "table": (folder / "eval_subjects.md").read_text()})
+    write_record(base.record("subjects"), {"command": command, "device": machine, "summary": summary["summary"],
+                                           "table": (folder / "eval_subjects.md").read_text()})
 
 
 def write_record(path: Path, record: dict) -> None:
@@ -192,6 +227,7 @@ def write_record(path: Path, record: dict) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--base", choices=sorted(BASES), default="portrait-64")
     parser.add_argument("--run", type=Path)
     parser.add_argument("--stage", choices=["vae", "classifier", "text", "base"])
     parser.add_argument("--machine", default="")
@@ -200,9 +236,9 @@ def main() -> int:
     if (given.run or given.subjects) and not given.machine:
         parser.error("--machine says where RUN or FOLDER was made")
     if given.run:
-        record_run(given.run, given.machine, given.stage)
+        record_run(BASES[given.base], given.run, given.machine, given.stage)
     if given.subjects:
-        record_subjects(given.subjects, given.machine)
+        record_subjects(BASES[given.base], given.subjects, given.machine)
     for path, card in cards().items():
         path.write_text(card)
     print(shlex.join(map(str, cards())))

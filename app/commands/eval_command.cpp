@@ -15,13 +15,13 @@
 #include "model/core/device.h"
 #include "model/core/tf32_scope.h"
 #include "model/files/hub_cache.h"
-#include "model/files/install_paths.h"
 #include "model/files/model_note.h"
 #include "model/image/png_write.h"
 #include "model/lora/lora_model.h"
 #include "model/machine/compute_dtype.h"
 #include "model/pipeline/bundle.h"
 #include "train/identity/model_images.h"
+#include "train/portrait/classifier/classifier_file.h"
 #include "train/portrait/classifier/portrait_images.h"
 #include "train/portrait/evaluate/eval_prompts.h"
 #include "train/portrait/evaluate/report.h"
@@ -65,12 +65,12 @@ class EvalCommand : public Command {
     if (const std::string note = model::unknown_processor_note(options_.dtype, device); !note.empty()) {
       std::fprintf(stderr, "sdtune: warning: --dtype: %s\n", note.c_str());
     }
+    model::ModelBundle base = model::load_bundle(base_folder, dtype, device);
     train::classifier::PortraitClassifier classifier =
-        train::classifier::PortraitClassifier::load(classifier_folder(), device);
+        train::classifier::PortraitClassifier::load(classifier_folder(base.resolution()), device);
     const evaluate::Subject subject = make_subject(classifier, subject_number_);
     const evaluate::Subject shuffled = make_rendered_subject(classifier, another_subject());
     model::ModelBundle tuned = model::load_model(chosen.folder, dtype, device);
-    model::ModelBundle base = model::load_bundle(base_folder, dtype, device);
     std::fprintf(stderr, "model    %s (%s)\nbase     %s\nsubject  %llu, \"%s\", %lld photos\ndevice   %s, %s\n",
                  chosen.folder.c_str(), chosen.reason.c_str(), base_folder.c_str(),
                  static_cast<unsigned long long>(subject.number), plan_.subject_words.c_str(),
@@ -139,14 +139,15 @@ class EvalCommand : public Command {
     subject_number_ = labelled.value_or(given);
   }
 
-  fs::path classifier_folder() const {
-    if (!options_.classifier.empty()) return options_.classifier;
-    const fs::path installed = find_shared_file("models/portrait-judge");
-    if (installed.empty()) {
-      throw ConfigError("--classifier", "is not given, and this installation has none",
-                        "give its folder: --classifier DIR");
-    }
-    return installed;
+  // The one that is named, else the installed one for images of that size.
+  fs::path classifier_folder(std::int64_t resolution) const {
+    const std::string& name = options_.classifier;
+    const fs::path found =
+        train::classifier::find_classifier(name.empty() ? train::classifier::bundled_classifier(resolution) : name);
+    if (!found.empty()) return found;
+    if (!name.empty()) return name;  // what is wrong with it, its reader says
+    throw ConfigError("--classifier", "is not given, and this installation has none",
+                      "give its folder: --classifier DIR");
   }
 
   evaluate::Subject make_subject(train::classifier::PortraitClassifier& classifier, std::uint64_t number) const {

@@ -32,7 +32,10 @@ void add_model(OptionGroup group, EvalOptions& options) {
   group.add("base", &options.base, "Model before training, for comparison.")
       .aliases({"pretrained_model_name_or_path"})
       .placeholder("DIR|ORG/NAME");
-  group.add("classifier", &options.classifier, "Folder of the portrait classifier; empty: the installed one.")
+  group
+      .add("classifier", &options.classifier,
+           "Portrait classifier: a folder, portrait-judge or portrait-judge-128; empty: the one for the size of the "
+           "base.")
       .aliases({"judge"})
       .placeholder("DIR");
   group.add("device", &options.device, "Device: auto, cpu, cuda or cuda:N.").placeholder("DEVICE");

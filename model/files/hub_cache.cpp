@@ -15,10 +15,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path require_bundled_base() {
-  const fs::path folder = find_bundled_base();
+fs::path require_bundled_base(const std::string& name) {
+  const fs::path folder = find_bundled_base(name);
   if (!folder.empty()) return folder;
-  throw WeightError(kBundledBase, "the bundled base is not in this installation (looked for share/sdtune/models)",
+  throw WeightError(name, "the bundled base is not in this installation (looked for share/sdtune/models)",
                     "give a Stable Diffusion folder instead: --base DIR; docs/weights.md says where to get one");
 }
 
@@ -89,7 +89,7 @@ fs::path find_model_folder(const std::string& name) {
   if (fs::exists(name, error))
     throw WeightError(name, "is a file, and a diffusers folder (with model_index.json) is needed",
                       "make one of it: sdtune convert --model FILE --output FOLDER");
-  if (name == kBundledBase) return require_bundled_base();
+  if (is_bundled_base(name)) return require_bundled_base(name);
   if (!is_hub_id(name))
     throw WeightError(name, "there is no such folder", "give a diffusers folder, or a hub id such as org/name");
   const fs::path repository = hub_cache_folder() / hub_repository_name(name);

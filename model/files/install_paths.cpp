@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <system_error>
 #include <vector>
@@ -48,8 +49,12 @@ fs::path find_shared_file(const fs::path& relative) {
   return {};
 }
 
-fs::path find_bundled_base() {
-  return find_shared_file(fs::path("models") / kBundledBase);
+bool is_bundled_base(std::string_view name) {
+  return std::find(kBundledBases.begin(), kBundledBases.end(), name) != kBundledBases.end();
+}
+
+fs::path find_bundled_base(const std::string& name) {
+  return find_shared_file(fs::path("models") / name);
 }
 
 fs::path find_companion_program(const fs::path& name) {

@@ -1,7 +1,10 @@
-// Files that come with the program: presets and the bundled base.
+// Files that come with the program: presets and the bundled bases.
 #pragma once
 
+#include <array>
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 namespace sdtune {
 
@@ -10,10 +13,12 @@ namespace sdtune {
 // names another folder. Empty when it is nowhere.
 std::filesystem::path find_shared_file(const std::filesystem::path& relative);
 
-inline constexpr const char* kBundledBase = "portrait-64";
+inline constexpr const char* kBundledBase = "portrait-64";  // where no base is named
+inline constexpr std::array<std::string_view, 2> kBundledBases = {"portrait-64", "portrait-128"};
 
-// The diffusers folder of the bundled base. Empty when this installation has none.
-std::filesystem::path find_bundled_base();
+bool is_bundled_base(std::string_view name);
+// The diffusers folder of a bundled base. Empty when this installation has none.
+std::filesystem::path find_bundled_base(const std::string& name = kBundledBase);
 
 // A program that comes with sdtune, beside the running one or where an installation or build folder has it. Empty when
 // it is nowhere.

@@ -129,14 +129,15 @@ def write_full_pipeline(model: BenchModel, folder: Path) -> Path:
     return target
 
 
-def write_photos(model: BenchModel, folder: Path) -> Path:
-    """Four images of noise at the model's resolution."""
-    target = folder / f"{model.name}-photos"
+def write_photos(model: BenchModel, folder: Path, count: int = 4, side: int | None = None) -> Path:
+    """Images of noise, at the model's resolution unless `side` px is given."""
+    side = side or model.resolution
+    target = folder / f"{model.name}-photos-{count}-{side}"
     target.mkdir(exist_ok=True)
     generator = np.random.default_rng(0)
-    for index in range(4):
-        pixels = generator.integers(0, 256, (model.resolution, model.resolution, 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(target / f"{index}.png")
+    for index in range(count):
+        pixels = generator.integers(0, 256, (side, side, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(target / f"{index:04d}.png")
     return target
 
 

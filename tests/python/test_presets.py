@@ -19,7 +19,7 @@ PRESETS = sorted(path.name for path in CONFIGS.glob("*.yaml") if path.name not i
 
 
 def test_every_method_and_family_has_one() -> None:
-    assert {f"{method}_{family}.yaml" for method in ("full", "lora") for family in ("sd15", "sd21", "sdxl", "portrait-64")} <= set(PRESETS)
+    assert {f"{method}_{family}.yaml" for method in ("full", "lora") for family in ("sd15", "sd21", "sdxl", "portrait-64", "portrait-128")} <= set(PRESETS)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -38,11 +38,12 @@ def test_lora_learns_faster_than_all_weights() -> None:
         assert lora.learning_rate >= 20 * full.learning_rate
 
 
+@pytest.mark.parametrize("base", ["portrait-64", "portrait-128"])
 @pytest.mark.parametrize("method", ["full", "lora"])
-def test_the_bundled_base_carries_its_presets(method: str) -> None:
-    copy = CONFIGS.parent / "models" / "portrait-64" / ("sdtune_defaults.yaml" if method == "full" else f"sdtune_defaults_{method}.yaml")
+def test_a_bundled_base_carries_its_presets(method: str, base: str) -> None:
+    copy = CONFIGS.parent / "models" / base / ("sdtune_defaults.yaml" if method == "full" else f"sdtune_defaults_{method}.yaml")
     """But for the line that names the schema, which is beside the one and not beside the other."""
-    text = (CONFIGS / f"{method}_portrait-64.yaml").read_text()
+    text = (CONFIGS / f"{method}_{base}.yaml").read_text()
     assert copy.read_text() == text.replace("# yaml-language-server: $schema=train.schema.json\n", "")
 
 

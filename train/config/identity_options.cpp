@@ -23,7 +23,8 @@ TrainFieldList IdentityOptions::fields() {
       .range(1, 1000);
   group
       .add("identity_classifier", &identity_classifier, Resume::kMayChange,
-           "Folder of the portrait classifier that evaluates identity; empty: the installed one.")
+           "Portrait classifier that evaluates identity: a folder, portrait-judge or portrait-judge-128; empty: "
+           "portrait-judge, or the base's.")
       .aliases({"identity_judge"})
       .placeholder("DIR");
   group

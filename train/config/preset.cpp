@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 constexpr const char* kMethods[] = {"full", "lora"};
 // Family, and what it is called; "" is any other base.
 constexpr std::pair<const char*, const char*> kFamilies[] = {
-    {kBundledBase, "portrait-64, the bundled base"},
+    {"portrait-64", "portrait-64, the bundled base"},
+    {"portrait-128", "portrait-128, the bundled base of 128 px"},
     {"sd15", "Stable Diffusion 1.x"},
     {"sd21", "Stable Diffusion 2.x"},
     {"sdxl", "Stable Diffusion XL"},
@@ -53,12 +54,16 @@ std::vector<Preset> installed_presets() {
   return presets;
 }
 
+bool is_of_preset(const TrainConfig& config, const std::string& option) {
+  const auto origin = config.origins.find(option);
+  return !config.preset.empty() && origin != config.origins.end() && origin->second.starts_with(config.preset + ":");
+}
+
 std::vector<std::pair<std::string, std::string>> values_of_preset(TrainConfig config) {
   std::vector<std::pair<std::string, std::string>> values;
   if (config.preset.empty()) return values;
   for (const Field& field : config.fields()) {
-    const auto origin = config.origins.find(field.info.name);
-    if (origin == config.origins.end() || !origin->second.starts_with(config.preset + ":")) continue;
+    if (!is_of_preset(config, field.info.name)) continue;
     values.emplace_back(field.info.name, field_text(field));
   }
   return values;

@@ -14,6 +14,9 @@ namespace sdtune::train {
 // installation has no configs/.
 std::vector<Preset> installed_presets();
 
+// Whether the value of that option came from the run's preset.
+bool is_of_preset(const TrainConfig& config, const std::string& option);
+
 // The values of `config` that its preset set and nothing else overrode.
 std::vector<std::pair<std::string, std::string>> values_of_preset(TrainConfig config);
 

@@ -2,6 +2,7 @@
 #include "model/files/hub_cache.h"
 #include "model/files/model_note.h"
 #include "train/config/concept_options.h"
+#include "train/config/preset.h"
 #include "train/data/trigger.h"
 #include "train/preflight/preflight_checks.h"
 #include "train/preflight/rendered_base.h"
@@ -46,7 +47,7 @@ void check_identity(const TrainConfig& config, const PortraitReaderSource& reade
   }
   check_triggers(config, problems);
   if (!options.identity_model.empty()) {  // the check of the images tries it
-    if (options.identity_classifier.empty()) return;
+    if (options.identity_classifier.empty() || is_of_preset(config, "identity_classifier")) return;
     problems.push_back(
         {"identity_model", "replaces the portrait classifier that identity_classifier names", "give one of them"});
     return;

@@ -83,6 +83,9 @@ TEST_F(HubCache, KnowsTheBundledBaseByItsName) {
   EXPECT_THAT(refusal("portrait-64"), HasSubstr("docs/weights.md"));
   scratch_.write("models/portrait-64/model_index.json", "{}");
   EXPECT_EQ(find_model_folder("portrait-64"), scratch_.path() / "models" / "portrait-64");
+  EXPECT_THAT(refusal("portrait-128"), HasSubstr("portrait-128: the bundled base is not in this installation"));
+  scratch_.write("models/portrait-128/model_index.json", "{}");
+  EXPECT_EQ(find_model_folder("portrait-128"), scratch_.path() / "models" / "portrait-128");
 }
 
 TEST_F(HubCache, FollowsTheVariablesOfHuggingFace) {

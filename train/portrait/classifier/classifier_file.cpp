@@ -1,6 +1,7 @@
 #include "train/portrait/classifier/classifier_file.h"
 
 #include "model/base/error.h"
+#include "model/files/install_paths.h"
 #include "model/files/json_file.h"
 #include "model/nn/initial_values.h"
 #include "model/weights/load_into.h"
@@ -13,6 +14,9 @@ namespace {
 constexpr const char* kWeightsFile = "judge.safetensors";
 constexpr const char* kInfoFile = "judge.json";
 constexpr std::int64_t kFormat = 1;
+constexpr const char* kCoarseClassifier = "portrait-judge";
+constexpr const char* kFineClassifier = "portrait-judge-128";
+constexpr std::int64_t kCoarseSide = 64;  // px, at which the first reads
 
 Json heads_json() {
   Json heads = Json::object();
@@ -80,6 +84,16 @@ StoredClassifier load_classifier(const std::filesystem::path& folder) {
   model::load_into(*network, model::TensorSource::of_file(folder / kWeightsFile), kFamily);
   network->eval();
   return {network, std::move(figures)};
+}
+
+std::filesystem::path find_classifier(const std::string& name) {
+  if (std::filesystem::is_directory(name)) return name;
+  const bool is_name = name == kCoarseClassifier || name == kFineClassifier;
+  return is_name ? find_shared_file(std::filesystem::path("models") / name) : std::filesystem::path();
+}
+
+std::string bundled_classifier(std::int64_t resolution) {
+  return resolution > kCoarseSide ? kFineClassifier : kCoarseClassifier;
 }
 
 }  // namespace sdtune::train::classifier

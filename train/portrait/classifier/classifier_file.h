@@ -2,7 +2,9 @@
 // means and how good the classifier is.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "model/files/file_system.h"
 #include "train/portrait/classifier/classifier_figures.h"
@@ -25,5 +27,12 @@ StoredClassifier load_classifier(const std::filesystem::path& folder);
 
 // Of a classifier, without its weights. Throws WeightError as load_classifier.
 ClassifierDesign stored_design(const std::filesystem::path& folder);
+
+// `name` where it is a folder, else the installed classifier of that name ("portrait-judge", "portrait-judge-128").
+// Empty where there is neither.
+std::filesystem::path find_classifier(const std::string& name);
+
+// Of the classifier that reads images of a base of `resolution` px.
+std::string bundled_classifier(std::int64_t resolution);
 
 }  // namespace sdtune::train::classifier

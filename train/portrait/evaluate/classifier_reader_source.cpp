@@ -1,6 +1,5 @@
 #include "train/portrait/evaluate/classifier_reader_source.h"
 
-#include "model/files/install_paths.h"
 #include "train/portrait/classifier/classifier_file.h"
 #include "train/portrait/evaluate/classifier_reader.h"
 
@@ -40,8 +39,10 @@ class ClassifierReaderSource : public PortraitReaderSource {
 
  private:
   static fs::path folder_of(const IdentityOptions& options) {
-    return options.identity_classifier.empty() ? find_shared_file("models/portrait-judge")
-                                               : fs::path(options.identity_classifier);
+    const std::string& name = options.identity_classifier;
+    if (name.empty()) return classifier::find_classifier(classifier::bundled_classifier(0));
+    const fs::path found = classifier::find_classifier(name);
+    return found.empty() ? fs::path(name) : found;  // what is wrong with it, reading it says
   }
 };
 

@@ -70,6 +70,7 @@ BaseDesign portrait_128() {
   design.vae_head_weight = 3.0;
   design.perceptual_weight = 0.3;
   design.adversarial_share = 0.3;
+  design.preset = "portrait-128";
   return design;
 }
 

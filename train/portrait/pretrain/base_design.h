@@ -28,6 +28,7 @@ struct BaseDesign {
   double vae_head_weight = 1.0;
   double perceptual_weight = 0;
   double adversarial_share = 0;
+  std::string preset = "portrait-64";  // of train's defaults for it: full_NAME.yaml and lora_NAME.yaml
 
   // Throws ConfigError naming --design.
   static BaseDesign named(const std::string& name);

@@ -8,14 +8,13 @@
 namespace sdtune::train::pretrain {
 namespace {
 
-// Preset of the installation -> its name in a base.
-constexpr std::pair<const char*, const char*> kDefaults[] = {
-    {"configs/full_portrait-64.yaml", "sdtune_defaults.yaml"},
-    {"configs/lora_portrait-64.yaml", "sdtune_defaults_lora.yaml"}};
+// Method -> the name of its defaults in a base.
+constexpr std::pair<const char*, const char*> kDefaults[] = {{"full", "sdtune_defaults.yaml"},
+                                                             {"lora", "sdtune_defaults_lora.yaml"}};
 
-void copy_defaults(FileSystem& files, const std::filesystem::path& folder) {
-  for (const auto& [preset, name] : kDefaults) {
-    const std::filesystem::path file = find_shared_file(preset);
+void copy_defaults(FileSystem& files, const std::string& preset, const std::filesystem::path& folder) {
+  for (const auto& [method, name] : kDefaults) {
+    const std::filesystem::path file = find_shared_file("configs/" + std::string(method) + "_" + preset + ".yaml");
     if (!file.empty()) write_file_atomically(files, folder / name, read_file(file));
   }
 }
@@ -35,9 +34,10 @@ model::AutoencoderKL with_scaling_factor(const model::AutoencoderKL& vae, double
   return scaled;
 }
 
-void export_base(FileSystem& files, const model::ModelBundle& bundle, const std::filesystem::path& folder) {
+void export_base(FileSystem& files, const model::ModelBundle& bundle, const std::string& preset,
+                 const std::filesystem::path& folder) {
   const auto add = [&](const std::filesystem::path& partial) {
-    copy_defaults(files, partial);
+    copy_defaults(files, preset, partial);
     write_model_note(files, {.trigger = "", .rendered_people = true}, partial);
   };
   model::save_bundle(files, bundle, folder, torch::kFloat16, {.add = add});

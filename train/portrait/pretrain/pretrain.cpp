@@ -233,12 +233,12 @@ class Pretraining {
     result.model_path = fs::path(options_.output) / "model";
     // A model to try, while this goes on for hours.
     loop.on_evaluation([&](std::int64_t step) {
-      export_base(real_file_system(), bundle_, result.model_path);
+      export_base(real_file_system(), bundle_, design_.preset, result.model_path);
       if (curve) tell_accuracy(step, curve->evaluate(step));
     });
     result.end = loop.run(limits_);
     loop.settle();
-    export_base(real_file_system(), bundle_, result.model_path);
+    export_base(real_file_system(), bundle_, design_.preset, result.model_path);
     return result;
   }
 

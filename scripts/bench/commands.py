@@ -1,0 +1,148 @@
+"""Whole commands against diffusers' scripts: class images, encoding of photos, the start of an image and of `import`, a checkpoint, an
+export. Each is a process of its own, and both sides take turns; loading counts, but for checkpoint and export."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .models import MODELS, write_full_pipeline, write_photos
+from .ratios import summarize
+
+ROOT = Path(__file__).resolve().parents[2]
+SDTUNE = str(ROOT / ".venv/bin/sdtune")
+BUNDLED, PEOPLE = ROOT / "models" / "portrait-64", ROOT / "examples" / "me"
+COMMANDS = ["class-images", "encode", "checkpoint", "export", "start", "start-before", "import"]
+CLASS_IMAGES, PHOTOS = 32, 20
+DTYPES = {"float32": "no", "bfloat16": "bf16"}
+LAYOUTS = ("contiguous", "channels_last")
+PROMPT = "a photo of a person"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Seconds of one call of each side, by its candidates: number formats, and of diffusers also layouts."""
+
+    what: str
+    ours: dict[str, Callable[[], float]]
+    theirs: dict[str, Callable[[], float]]
+
+
+def said(command: list[str], **variables: str) -> tuple[float, subprocess.CompletedProcess[str]]:
+    started = time.perf_counter()
+    ended = subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - started
+    if ended.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} ended with {ended.returncode}:\n{(ended.stdout + ended.stderr)[-2000:]}")
+    return seconds, ended
+
+
+def emptied(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def their_task(task: str, base: Path, folder: Path, *words: str) -> list[str]:
+    return [sys.executable, str(ROOT / "scripts/bench/diffusers_tasks.py"), task, "--base", str(base), "--output",
+            str(emptied(folder / "theirs")), *words]
+
+
+def prepare_sides(what: str, base: Path, photos: Path, folder: Path, our_words: list[str], their_words: list[str]) -> Sides:
+    """`sdtune prepare` and the same by diffusers."""
+    def ours(dtype: str) -> float:
+        home = emptied(folder / "ours")
+        return said([SDTUNE, "prepare", "--base", str(base), "--images", str(photos), "--output", str(home / "run"), "--cache-dir",
+                     str(home / "cache"), "--class-data-dir", str(home / "class"), "--device", "cpu", "--mixed-precision", DTYPES[dtype],
+                     *our_words])[0]
+
+    def theirs(dtype: str, layout: str) -> float:
+        return said(their_task(what, base, folder, "--photos", str(photos), "--dtype", dtype, "--layout", layout, *their_words))[0]
+
+    return Sides(what, {dtype: lambda dtype=dtype: ours(dtype) for dtype in DTYPES},
+                 {f"{dtype}, {layout}": lambda dtype=dtype, layout=layout: theirs(dtype, layout) for dtype in DTYPES for layout in LAYOUTS})
+
+
+def class_images(folder: Path) -> Sides:
+    return prepare_sides("class-images", BUNDLED, PEOPLE, folder, ["--num-class-images", str(CLASS_IMAGES), "--train-text-encoder=false"],
+                         ["--count", str(CLASS_IMAGES)])
+
+
+def encode(folder: Path) -> Sides:
+    return prepare_sides("encode", write_full_pipeline(MODELS["sd15"], folder), write_photos(MODELS["sd15"], folder, PHOTOS), folder,
+                         ["--with-prior-preservation=false", "--train-text-encoder=false", "--resolution", "512"], [])
+
+
+def checkpoint(folder: Path) -> Sides:
+    """Seconds that the run says of its writes, of weights and AdamW's state in float32."""
+    base, photos = write_full_pipeline(MODELS["sd15"], folder), write_photos(MODELS["sd15"], folder)
+
+    def ours() -> float:
+        _, ended = said([SDTUNE, "train", "--base", str(base), "--images", str(photos), "--output", str(emptied(folder / "ours") / "run"),
+                         "--with-prior-preservation=false", "--train-text-encoder=false", "--max-train-steps", "1", "--train-batch-size", "1",
+                         "--resolution", "64", "--device", "cpu", "--report-to", "none"])
+        return float(re.findall(r"saved .* in ([\d.]+) s", ended.stderr)[-1])
+
+    return Sides("checkpoint", {"float32": ours},
+                 {"float32": lambda: json.loads(said(their_task("checkpoint", base, folder))[1].stdout)["seconds"]})
+
+
+def export(folder: Path) -> Sides:
+    base = write_full_pipeline(MODELS["sd15"], folder)
+    code = ("import json, sys, time, sdtune\npipeline = sdtune.StableDiffusionPipeline.from_pretrained(sys.argv[1], dtype='float32', device='cpu')\n"
+            "started = time.perf_counter()\npipeline.save_pretrained(sys.argv[2])\nprint(json.dumps(time.perf_counter() - started))")
+
+    def ours() -> float:
+        return float(said([sys.executable, "-c", code, str(base), str(emptied(folder / "ours") / "model")])[1].stdout)
+
+    return Sides("export", {"float32": ours}, {"float32": lambda: json.loads(said(their_task("export", base, folder))[1].stdout)["seconds"]})
+
+
+def image_command(program: str, folder: Path) -> list[str]:
+    return [program, "sample", "--model", str(BUNDLED), "--prompt", PROMPT, "--seed", "0", "--device", "cpu", "--output", str(folder / "images")]
+
+
+def start(folder: Path) -> Sides:
+    """One image of the bundled base from its words: `sdtune sample` with its defaults, and diffusers in a process of its own."""
+    ours = {dtype: lambda dtype=dtype: said([*image_command(SDTUNE, folder), "--dtype", dtype])[0] for dtype in DTYPES}
+    return Sides("start", ours, {dtype: lambda dtype=dtype: said(their_task("start", BUNDLED, folder, "--dtype", dtype))[0] for dtype in DTYPES})
+
+
+def start_before(folder: Path) -> Sides:
+    """The same against an older program, which SDTUNE_BEFORE names."""
+    before = os.environ.get("SDTUNE_BEFORE", "")
+    if not Path(before).is_file():
+        raise SystemExit("SDTUNE_BEFORE names an older build's program, for example app/sdtune of commit 68da9cb's")
+    return Sides("start, against an older program", {"defaults": lambda: said(image_command(SDTUNE, folder))[0]},
+                 {"defaults": lambda: said(image_command(before, folder))[0]})
+
+
+def importing(folder: Path) -> Sides:
+    del folder
+    return Sides("import", {"sdtune": lambda: said([sys.executable, "-c", "import sdtune"])[0]},
+                 {"diffusers": lambda: said([sys.executable, "-c", "from diffusers import StableDiffusionPipeline"])[0]})
+
+
+def measure_command(name: str, folder: Path, rounds: int) -> dict[str, object]:
+    """Each candidate once, so that files are in memory and the fastest is known; then both in turn."""
+    makers = [class_images, encode, checkpoint, export, start, start_before, importing]
+    sides = dict(zip(COMMANDS, makers, strict=True))[name](folder)
+    times = {"ours": {}, "theirs": {}}
+    for side, candidates in (("ours", sides.ours), ("theirs", sides.theirs)):
+        for candidate, call in candidates.items():
+            call()
+            times[side][candidate] = round(call(), 4)
+    best = {side: min(found, key=found.get) for side, found in times.items()}
+    ours, theirs = [], []
+    for _ in range(rounds):
+        ours.append(sides.ours[best["ours"]]())
+        theirs.append(sides.theirs[best["theirs"]]())
+    return {"what": sides.what, "candidates_s": times, "each_at_its_best": {**best, **summarize(ours, theirs)}}

@@ -1,0 +1,125 @@
+"""How time grows: of a training step with batch and resolution, against the operations that `sdtune plan` counts; of a run's start with
+the number of photos; and of a step's images with ranks. sdtune alone, each point several times."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import time
+from pathlib import Path
+
+from .models import MODELS, write_photos, write_pipeline
+
+ROOT = Path(__file__).resolve().parents[2]
+SDTUNE = str(ROOT / ".venv/bin/sdtune")
+PAGE = ROOT / "docs" / "measurements" / "growth.svg"
+BATCHES, SIDES, PHOTOS, RANKS = (1, 2, 4, 8, 16), (256, 384, 512, 768, 1024), (5, 50, 500, 5000), (1, 2)
+ALONE = ["--with-prior-preservation=false", "--train-text-encoder=false", "--learning-rate", "1e-5", "--device", "cpu", "--report-to", "none",
+         "--checkpointing-steps", "100000"]
+STEPS, WARM_UP = 8, 3
+
+
+def run(words: list[str], **variables: str) -> str:
+    ended = subprocess.run(words, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
+    if ended.returncode != 0:
+        raise SystemExit(f"{' '.join(words)} ended with {ended.returncode}:\n{ended.stderr[-2000:]}")
+    return ended.stdout
+
+
+def train_words(base: Path, photos: Path, *words: str) -> list[str]:
+    return ["--base", str(base), "--images", str(photos), *ALONE, *words]
+
+
+def step_seconds(output: Path) -> float:
+    """The median behind the warm-up."""
+    times = [json.loads(line)["time"] for line in (output / "metrics.jsonl").read_text().splitlines()]
+    return statistics.median(after - before for before, after in list(zip(times, times[1:]))[WARM_UP - 1:])
+
+
+def step_point(base: Path, photos: Path, output: Path, rounds: int, words: list[str], launch: list[str] = ()) -> dict[str, float]:
+    """Seconds of a step, the median of rounds, and the operations counted for it."""
+    given = train_words(base, photos, *words)
+    program = [SDTUNE, *launch, "train"] if not launch else [SDTUNE, *launch, "--", "train"]
+    seconds = []
+    for _ in range(rounds):
+        run([*program, *given, "--output", str(output), "--overwrite", "--max-train-steps", str(STEPS + WARM_UP)])
+        seconds.append(step_seconds(output))
+    plan = json.loads(run([SDTUNE, "plan", *given, "--json"]))
+    return {"seconds": round(statistics.median(seconds), 5), "operations": plan["flops"]["step"]}
+
+
+def start_seconds(base: Path, photos: Path, output: Path) -> float:
+    """From the command to the end of the first step, of a folder that nothing is cached of."""
+    started = time.time()
+    run([SDTUNE, "train", *train_words(base, photos, "--train-batch-size", "1", "--max-train-steps", "1"), "--output", str(output), "--overwrite"])
+    first = json.loads((output / "metrics.jsonl").read_text().splitlines()[0])
+    return first["time"] - started
+
+
+def relative(points: dict[int, dict[str, float]]) -> None:
+    """Seconds an operation against those of the first point: at most 1 where cost grows no faster than the operations."""
+    first = next(iter(points.values()))
+    for point in points.values():
+        point["of_counted"] = round(point["seconds"] / first["seconds"] * first["operations"] / point["operations"], 4)
+
+
+def measure_growth(folder: Path, rounds: int) -> dict[str, object]:
+    model, output = MODELS["10m"], folder / "run"
+    base, photos = write_pipeline(model, folder), write_photos(model, folder)
+    batches = {batch: step_point(base, photos, output, rounds, ["--train-batch-size", str(batch)]) for batch in BATCHES}
+    sides = {side: step_point(base, write_photos(model, folder, 4, side), output, rounds,
+                              ["--train-batch-size", "1", "--resolution", str(side)]) for side in SIDES}
+    starts = {}
+    for count in PHOTOS:
+        many = write_photos(model, folder, count)
+        starts[count] = {"seconds": round(statistics.median(start_seconds(base, many, output) for _ in range(rounds)), 4)}
+    ranks = {count: step_point(base, photos, output, rounds, ["--train-batch-size", str(8 // count)],
+                               ["launch", "--nproc", str(count)] if count > 1 else []) for count in RANKS}
+    relative(batches)
+    relative(sides)
+    few, many = starts[PHOTOS[-2]]["seconds"], starts[PHOTOS[-1]]["seconds"]
+    result = {"what": "growth, 10 M", "steps": STEPS, "rounds": rounds, "batch": batches, "resolution": sides, "photos": starts,
+              "seconds_a_photo": round((many - few) / (PHOTOS[-1] - PHOTOS[-2]), 6), "ranks_at_8_images": ranks}
+    PAGE.write_text(plot(result))
+    return result
+
+
+def panel(left: int, title: str, label: str, points: list[tuple[float, float]], counted: list[tuple[float, float]]) -> list[str]:
+    """One plot with logarithmic axes: measured points, and a line of what was counted."""
+    import math
+    width, height, top = 260, 200, 40
+    xs = [math.log(x) for x, _ in points]
+    ys = [math.log(y) for _, y in [*points, *counted]]
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        across = (math.log(x) - min(xs)) / (max(xs) - min(xs) or 1)
+        up = (math.log(y) - min(ys)) / (max(ys) - min(ys) or 1)
+        return left + 40 + across * (width - 60), top + height - 30 - up * (height - 50)
+
+    parts = [f'<text x="{left + 40}" y="24" font-size="13">{title}</text>',
+             f'<rect x="{left + 30}" y="{top}" width="{width - 40}" height="{height - 20}" fill="none" stroke="#999"/>']
+    if counted:
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in counted))
+        parts.append(f'<polyline points="{line}" fill="none" stroke="#888" stroke-dasharray="4 3"/>')
+    for x, y in points:
+        at = place(x, y)
+        parts += [f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="3" fill="#1f5fa8"/>',
+                  f'<text x="{at[0]:.1f}" y="{top + height - 6}" font-size="10" text-anchor="middle">{x:g}</text>',
+                  f'<text x="{at[0]:.1f}" y="{at[1] - 6:.1f}" font-size="10" text-anchor="middle">{y:.3g}</text>']
+    return [*parts, f'<text x="{left + 160}" y="{top + height + 12}" font-size="11" text-anchor="middle">{label}</text>']
+
+
+def plot(result: dict[str, object]) -> str:
+    """Seconds over batch, resolution and photos; dashed: the first point times the operations counted."""
+    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 270" font-family="sans-serif">',
+             '<rect width="800" height="270" fill="white"/>']
+    for index, (name, title, label) in enumerate([("batch", "a step, s", "batch"), ("resolution", "a step, s", "px"),
+                                                  ("photos", "start, s", "photos")]):
+        points = {int(key): value for key, value in result[name].items()}
+        measured = [(x, value["seconds"]) for x, value in points.items()]
+        first = next(iter(points.values()))
+        counted = [(x, first["seconds"] * value["operations"] / first["operations"]) for x, value in points.items()] if "operations" in first else []
+        parts += panel(index * 260, title, label, measured, counted)
+    return "\n".join([*parts, "</svg>", ""])
