@@ -32,8 +32,8 @@ class Column:
 
 
 def of_row(row: str, figure: str) -> Callable[[dict], float]:
-    """Reads the value of a figure of a row."""
-    return lambda evaluation: evaluation["rows"][row][figure]["value"]
+    """Reads the value of a figure of a row; NaN where it was not measured."""
+    return lambda evaluation: evaluation["rows"][row].get(figure, {}).get("value", math.nan)
 
 
 COLUMNS = [
@@ -48,6 +48,9 @@ COLUMNS = [
     Column("diversity kept", lambda evaluation: evaluation["diversity_kept"], 0.90, 0.85),
     Column("leak", of_row("tuned", "leak"), 0.05, 0.08, smaller=True),
     Column("copied", of_row("tuned", "copied")),
+    *(Column(f"sharpness, {band}, against renders", of_row("tuned", f"sharpness_{band}")) for band in ("fine", "middle", "coarse")),
+    Column("marks that the person has", of_row("tuned", "marks_match")),
+    Column("marks, renders", of_row("renders", "marks_match")),
     Column("training, s", lambda evaluation: evaluation.get("train_seconds", math.nan), 180, 180, smaller=True),
 ]
 
@@ -100,7 +103,8 @@ def markdown(subjects: dict[int, dict], summary: dict[str, dict]) -> str:
             continue
         entry = summary[column.name]
         digits = 0 if column.name.startswith("training") else 2
-        cells = [f"{column.read(evaluation):.{digits}f}" for evaluation in subjects.values()]
+        values = [column.read(evaluation) for evaluation in subjects.values()]
+        cells = ["-" if math.isnan(value) else f"{value:.{digits}f}" for value in values]
         low, high = entry["interval"]
         cells.append(f"{entry['mean']:.{digits}f} ({low:.{digits}f}..{high:.{digits}f})")
         for bound, verdict in (("bar", "meets_bar"), ("floor", "meets_floor")):
