@@ -4,6 +4,7 @@ the number of photos; and of a step's images with ranks. sdtune alone, each poin
 from __future__ import annotations
 
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -38,10 +39,10 @@ def step_seconds(output: Path) -> float:
     return statistics.median(after - before for before, after in list(zip(times, times[1:]))[WARM_UP - 1:])
 
 
-def step_point(base: Path, photos: Path, output: Path, rounds: int, words: list[str], launch: list[str] = ()) -> dict[str, float]:
+def step_point(base: Path, photos: Path, output: Path, rounds: int, words: list[str], ranks: int = 1) -> dict[str, float]:
     """Seconds of a step, the median of rounds, and the operations counted for it."""
     given = train_words(base, photos, *words)
-    program = [SDTUNE, *launch, "train"] if not launch else [SDTUNE, *launch, "--", "train"]
+    program = [SDTUNE, "train"] if ranks == 1 else [SDTUNE, "launch", "--nproc", str(ranks), "--", "train"]
     seconds = []
     for _ in range(rounds):
         run([*program, *given, "--output", str(output), "--overwrite", "--max-train-steps", str(STEPS + WARM_UP)])
@@ -75,8 +76,7 @@ def measure_growth(folder: Path, rounds: int) -> dict[str, object]:
     for count in PHOTOS:
         many = write_photos(model, folder, count)
         starts[count] = {"seconds": round(statistics.median(start_seconds(base, many, output) for _ in range(rounds)), 4)}
-    ranks = {count: step_point(base, photos, output, rounds, ["--train-batch-size", str(8 // count)],
-                               ["launch", "--nproc", str(count)] if count > 1 else []) for count in RANKS}
+    ranks = {count: step_point(base, photos, output, rounds, ["--train-batch-size", str(8 // count)], count) for count in RANKS}
     relative(batches)
     relative(sides)
     few, many = starts[PHOTOS[-2]]["seconds"], starts[PHOTOS[-1]]["seconds"]
@@ -88,7 +88,6 @@ def measure_growth(folder: Path, rounds: int) -> dict[str, object]:
 
 def panel(left: int, title: str, label: str, points: list[tuple[float, float]], counted: list[tuple[float, float]]) -> list[str]:
     """One plot with logarithmic axes: measured points, and a line of what was counted."""
-    import math
     width, height, top = 260, 200, 40
     xs = [math.log(x) for x, _ in points]
     ys = [math.log(y) for _, y in [*points, *counted]]

@@ -102,7 +102,6 @@ def test_another_number_of_threads_is_warned_of(material: tuple[Path, Path], tmp
     assert [re.search(r"(\d) threads", attempt["device"]).group(1) for attempt in record["attempts"]] == ["3", "3", "2"]
 
 
-
 def test_a_sample_left_out_would_show(material: tuple[Path, Path], tmp_path: Path) -> None:
     """The mutant beside the tolerance: four of the five photos of each step."""
     whole = train(material, tmp_path / "whole", 1)
