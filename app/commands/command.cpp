@@ -8,6 +8,7 @@
 #include "app/ui/terminal.h"
 #include "model/base/error.h"
 #include "model/core/tensor_memory.h"
+#include "model/machine/processor_table.h"
 
 namespace sdtune::app {
 namespace {
@@ -76,6 +77,7 @@ int run_command_line(const std::vector<std::string>& words) {
     return words.empty() ? static_cast<int>(ExitCode::kBadInput) : 0;
   }
   const model::TensorMemoryScope memory;
+  model::take_implementation_from_table();
   for (const auto& command : commands) {
     if (command->help().name != first) continue;
     const FieldList fields = command->fields();

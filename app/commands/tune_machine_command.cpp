@@ -1,4 +1,5 @@
-// `sdtune tune-machine`: times number formats on this CPU and writes the fastest into the user's table of processors.
+// `sdtune tune-machine`: times number formats and implementations of operators on this CPU, and writes the fastest into
+// the user's table of processors.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -19,6 +20,7 @@
 #include "train/config/load_config.h"
 #include "train/portrait/evaluate/classifier_reader_source.h"
 #include "train/tune/format_times.h"
+#include "train/tune/implementation_times.h"
 
 namespace sdtune::app {
 namespace {
@@ -30,7 +32,7 @@ constexpr double kLeastGain = 0.05;  // of the time: less is within what two run
 class TuneMachineCommand : public Command {
  public:
   CommandHelp help() const override {
-    return {"tune-machine", "Times number formats on this processor, for what auto means.",
+    return {"tune-machine", "Times number formats and operators on this processor, for what auto means.",
             "sdtune tune-machine [--base DIR] [--rounds N]"};
   }
   FieldList fields() override {
@@ -38,7 +40,7 @@ class TuneMachineCommand : public Command {
     OptionGroup group(list, "Tune");
     group.add("base", &base_, "Model to generate and train with; empty: the bundled base.").placeholder("DIR|ORG/NAME");
     group.add("images", &images_, "Folder of photos to train on; empty: those that come along.").placeholder("DIR");
-    group.add("rounds", &rounds_, "Rounds in which the formats take turns; medians count.").range(1, 100);
+    group.add("rounds", &rounds_, "Rounds in which what is compared takes turns; medians count.").range(1, 100);
     group
         .add("output", &output_,
              "Table to write to; empty: the user's, which SDTUNE_PROCESSORS names, else sdtune/processors.yaml under "
@@ -63,9 +65,24 @@ class TuneMachineCommand : public Command {
     StopFlag& stop = install_stop_signals();
     plan.rounds = static_cast<int>(rounds_);
     plan.on_line = [](const std::string& line) { std::fprintf(stderr, "sdtune: %s ...\n", line.c_str()); };
-    const auto times = train::time_formats(plan, train::evaluate::classifier_reader_source(), stop);
+    const train::PortraitReaderSource& readers = train::evaluate::classifier_reader_source();
+    const model::CpuImplementationScope untuned(model::default_cpu_implementation());
+    const auto times = train::time_formats(plan, readers, stop);
     if (times.empty()) return stop.exit_code_or(static_cast<int>(ExitCode::kTerminated));
-    keep(times, table, plan.config.run.base);
+    const train::TunedFormats formats{train::fastest_format(times, &train::FormatTimes::image_seconds, kLeastGain),
+                                      train::fastest_format(times, &train::FormatTimes::step_seconds, kLeastGain)};
+    const auto tuned = train::choose_implementation(plan, formats, kLeastGain, readers, stop);
+    if (!tuned) return stop.exit_code_or(static_cast<int>(ExitCode::kTerminated));
+    const model::ProcessorEntry entry{model::processor_kind(), formats.sample, formats.train,
+                                      "sdtune tune-machine, base " + fs::path(plan.config.run.base).filename().string(),
+                                      tuned->fastest};
+    if (json_) {
+      print_as_json(times, *tuned, entry, table);
+    } else {
+      print_as_text(times, *tuned, entry, table);
+    }
+    finish_output();  // what was timed is said before the table, whose disk may be full
+    model::add_processor(real_file_system(), table, entry);
     return 0;
   }
 
@@ -84,32 +101,41 @@ class TuneMachineCommand : public Command {
     return loaded.config;
   }
 
-  void keep(const std::vector<train::FormatTimes>& times, const fs::path& table, const std::string& base) const {
-    model::ProcessorFormats formats;
-    formats.kind = model::processor_kind();
-    formats.sample = train::fastest_format(times, &train::FormatTimes::image_seconds, kLeastGain);
-    formats.train = train::fastest_format(times, &train::FormatTimes::step_seconds, kLeastGain);
-    formats.measured = "sdtune tune-machine, base " + fs::path(base).filename().string();
-    if (json_) {
-      Json json = {{"processor", model::kind_text(formats.kind)},
-                   {"sample", formats.sample},
-                   {"train", formats.train},
-                   {"table", table.string()},
-                   {"times", Json::array()}};
-      for (const train::FormatTimes& each : times) {
-        json["times"].push_back(
-            {{"dtype", each.dtype}, {"image_seconds", each.image_seconds}, {"step_seconds", each.step_seconds}});
-      }
-      print_json(json);
-    } else {
-      fmt::print("{}\n{:10} {:>12} {:>12}\n", model::kind_text(formats.kind), "format", "s an image", "s a step");
-      for (const train::FormatTimes& each : times) {
-        fmt::print("{:10} {:12.4f} {:12.4f}\n", each.dtype, each.image_seconds, each.step_seconds);
-      }
-      fmt::print("auto is {} for images and {} for training: {}\n", formats.sample, formats.train, table.string());
+  static void print_as_json(const std::vector<train::FormatTimes>& times, const train::TunedImplementation& tuned,
+                            const model::ProcessorEntry& entry, const fs::path& table) {
+    Json json = {{"processor", model::kind_text(entry.kind)},
+                 {"sample", entry.sample},
+                 {"train", entry.train},
+                 {"table", table.string()},
+                 {"times", Json::array()},
+                 {"tried", Json::array()}};
+    for (const model::CpuChoice& choice : model::kCpuChoices) json[choice.name] = choice.value_in(entry.implementation);
+    for (const train::FormatTimes& each : times) {
+      json["times"].push_back(
+          {{"dtype", each.dtype}, {"image_seconds", each.image_seconds}, {"step_seconds", each.step_seconds}});
     }
-    finish_output();  // what was timed is said before the table, whose disk may be full
-    model::add_formats(real_file_system(), table, formats);
+    for (const train::ImplementationTimes& each : tuned.tried) {
+      json["tried"].push_back({{each.choice, each.value},
+                               {"image_ratio", each.image_ratio},
+                               {"step_ratio", each.step_ratio},
+                               {"taken", each.is_taken}});
+    }
+    print_json(json);
+  }
+
+  static void print_as_text(const std::vector<train::FormatTimes>& times, const train::TunedImplementation& tuned,
+                            const model::ProcessorEntry& entry, const fs::path& table) {
+    fmt::print("{}\n{:22} {:>12} {:>12}\n", model::kind_text(entry.kind), "format", "s an image", "s a step");
+    for (const train::FormatTimes& each : times) {
+      fmt::print("{:22} {:12.4f} {:12.4f}\n", each.dtype, each.image_seconds, each.step_seconds);
+    }
+    fmt::print("{:22} {:>12} {:>12}\n", "instead", "times that", "times that");
+    for (const train::ImplementationTimes& each : tuned.tried) {
+      fmt::print("{:22} {:12.3f} {:12.3f}{}\n", each.choice + " " + each.value, each.image_ratio, each.step_ratio,
+                 each.is_taken ? "  taken" : "");
+    }
+    fmt::print("auto is {} for images and {} for training; {}: {}\n", entry.sample, entry.train,
+               model::implementation_text(entry.implementation), table.string());
   }
 
   std::string base_, images_, output_;

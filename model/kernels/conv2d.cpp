@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/core/cpu_implementation.h"
 #include "model/kernels/float32_compute.h"
 #include "model/kernels/matrix_product.h"
 #include "model/kernels/patches.h"
@@ -97,7 +98,7 @@ torch::Tensor conv2d(const torch::Tensor& x, const torch::Tensor& weight, const 
   if (weight.scalar_type() == x.scalar_type() && computes_in_float32(x)) return float32_conv2d(x, weight, bias, shape);
   const PatchShape patch = {.kernel = weight.size(2), .stride = shape.stride, .padding = shape.padding};
   if (x.is_cpu() && x.scalar_type() == torch::kFloat32 && !is_of_sizes_only() && weight.is_contiguous() &&
-      is_channels_last(x)) {
+      is_channels_last(x) && cpu_implementation().patch_convolutions) {
     const int64_t rows = x.size(0) * x.size(2) * x.size(3) / (shape.stride * shape.stride);
     if (is_pointwise(patch) || are_patches_cheaper(rows, weight.size(0))) {
       return PatchConvolution::apply(x, weight, bias_or_none(bias), patch);

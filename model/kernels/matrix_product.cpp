@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/core/cpu_implementation.h"
 #include "model/kernels/float32_compute.h"
 #include "model/kernels/sizes_only.h"
 
@@ -27,15 +28,11 @@ constexpr int64_t kFewMultiplications = int64_t{1} << 20;
 // And below this many rows, bringing the other matrix into its blocks does.
 constexpr int64_t kFewRows = 32;
 
-bool is_onednn_faster_here() {
-  static const bool is_faster = can_multiply_by_onednn() && __builtin_cpu_is("intel") == 0;
-  return is_faster;
-}
-
 bool is_for_onednn(const torch::Tensor& x, int64_t out_features) {
   const int64_t products = x.numel() * out_features, rows = x.numel() / std::max<int64_t>(x.size(-1), 1);
-  return is_onednn_faster_here() && x.is_cpu() && !is_of_sizes_only() && x.scalar_type() == torch::kFloat32 &&
-         at::globalContext().userEnabledMkldnn() && products >= kFewMultiplications && rows >= kFewRows;
+  return x.is_cpu() && !is_of_sizes_only() && x.scalar_type() == torch::kFloat32 && products >= kFewMultiplications &&
+         rows >= kFewRows && can_multiply_by_onednn() && cpu_implementation().onednn_products &&
+         at::globalContext().userEnabledMkldnn();
 }
 
 // Rows of a fresh matrix as [..., n], not as a view of it, so that callers may add to it in place.

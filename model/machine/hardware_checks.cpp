@@ -102,10 +102,11 @@ MachineCheck check_memory(const SystemFiles& files) {
   return check;
 }
 
-MachineCheck check_formats(const ProcessorKind& kind, const std::optional<ProcessorFormats>& formats) {
+MachineCheck check_formats(const ProcessorKind& kind, const std::optional<ProcessorEntry>& entry) {
   MachineCheck check{.name = "formats"};
-  if (formats) {
-    check.found = fmt::format("auto on the CPU: {} for images, {} for training", formats->sample, formats->train);
+  if (entry) {
+    check.found = fmt::format("auto on the CPU: {} for images, {} for training; {}", entry->sample, entry->train,
+                              implementation_text(entry->implementation));
     return check;
   }
   check.found = "auto on the CPU: float32, no table knows " + kind_text(kind);

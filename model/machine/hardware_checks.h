@@ -17,7 +17,8 @@ MachineCheck check_cpu(const SystemFiles& files, const ProcessFacts& facts);
 // warns below 4 GiB.
 MachineCheck check_memory(const SystemFiles& files);
 
-// Which number format `auto` takes on this processor; warns where no table knows a processor that computes bfloat16.
-MachineCheck check_formats(const ProcessorKind& kind, const std::optional<ProcessorFormats>& formats);
+// Which number format `auto` takes on this processor, and which implementations of operators are taken; warns where no
+// table knows a processor that computes bfloat16.
+MachineCheck check_formats(const ProcessorKind& kind, const std::optional<ProcessorEntry>& entry);
 
 }  // namespace sdtune::model

@@ -75,7 +75,7 @@ void look_at_libraries(MachineReport& report) {
 
 MachineCheck formats_check(const ProcessorKind& kind) {
   try {
-    return check_formats(kind, find_formats(kind));
+    return check_formats(kind, find_processor(kind));
   } catch (const ConfigError& error) {
     return {"formats", CheckStatus::kFail, error.what(), "mend or remove the table of processors"};
   }

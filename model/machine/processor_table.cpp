@@ -9,18 +9,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
-ProcessorFormats read_formats(const YamlValue& value, const std::string& where) {
-  const YamlEntry entry(value, where, {"vendor", "family", "model", "isa", "sample", "train", "measured"});
+CpuImplementation read_implementation(const YamlEntry& entry) {
+  CpuImplementation implementation = default_cpu_implementation();
+  for (const CpuChoice& choice : kCpuChoices) {
+    if (entry.find(choice.name) == nullptr) continue;
+    choice.set(implementation, entry.one_of(choice.name, {choice.values[0], choice.values[1]}));
+  }
+  return implementation;
+}
+
+ProcessorEntry read_entry(const YamlValue& value, const std::string& where) {
+  const YamlEntry entry(value, where,
+                        {"vendor", "family", "model", "isa", "sample", "train", "measured", kCpuChoices[0].name,
+                         kCpuChoices[1].name, kCpuChoices[2].name, kCpuChoices[3].name});
   return {{entry.text("vendor"), entry.text("family"), entry.text("model"), entry.text("isa")},
           entry.one_of("sample", {"float32", "bfloat16"}),
           entry.one_of("train", {"float32", "bfloat16"}),
-          entry.text("measured")};
+          entry.text("measured"),
+          read_implementation(entry)};
 }
 
-std::optional<ProcessorFormats> find_in(const fs::path& table, const ProcessorKind& kind) {
+std::optional<ProcessorEntry> find_in(const fs::path& table, const ProcessorKind& kind) {
   if (table.empty() || !is_file(table)) return std::nullopt;
-  for (ProcessorFormats& formats : read_processor_table(table)) {
-    if (formats.kind == kind) return std::move(formats);
+  for (ProcessorEntry& entry : read_processor_table(table)) {
+    if (entry.kind == kind) return std::move(entry);
   }
   return std::nullopt;
 }
@@ -35,11 +47,20 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
-std::string entry_text(const ProcessorFormats& formats) {
-  return "  - vendor: " + quoted(formats.kind.vendor) + "\n    family: " + quoted(formats.kind.family) +
-         "\n    model: " + quoted(formats.kind.model) + "\n    isa: " + quoted(formats.kind.isa) +
-         "\n    sample: " + formats.sample + "\n    train: " + formats.train +
-         "\n    measured: " + quoted(formats.measured) + "\n";
+std::string entry_text(const ProcessorEntry& entry) {
+  std::string text = "  - vendor: " + quoted(entry.kind.vendor) + "\n    family: " + quoted(entry.kind.family) +
+                     "\n    model: " + quoted(entry.kind.model) + "\n    isa: " + quoted(entry.kind.isa) +
+                     "\n    sample: " + entry.sample + "\n    train: " + entry.train + "\n";
+  for (const CpuChoice& choice : kCpuChoices) {
+    text.append("    ").append(choice.name).append(": ");
+    text.append(choice.value_in(entry.implementation)).append("\n");
+  }
+  return text + "    measured: " + quoted(entry.measured) + "\n";
+}
+
+CpuImplementation implementation_in_table() {
+  const std::optional<ProcessorEntry> entry = find_processor(processor_kind());
+  return entry ? entry->implementation : default_cpu_implementation();
 }
 
 }  // namespace
@@ -51,32 +72,36 @@ fs::path own_processor_table() {
   return (config.empty() ? fs::path(home) / ".config" : fs::path(config)) / "sdtune" / "processors.yaml";
 }
 
-std::vector<ProcessorFormats> read_processor_table(const fs::path& path) {
+std::vector<ProcessorEntry> read_processor_table(const fs::path& path) {
   const YamlValue file = read_yaml(path);
-  std::vector<ProcessorFormats> table;
+  std::vector<ProcessorEntry> table;
   if (file.kind == YamlValue::Kind::kNull) return table;
   for (const YamlValue& item : YamlEntry(file, path.string(), {"processors"}).items("processors")) {
-    table.push_back(read_formats(item, path.string()));
+    table.push_back(read_entry(item, path.string()));
   }
   return table;
 }
 
-std::optional<ProcessorFormats> find_formats(const ProcessorKind& kind) {
+std::optional<ProcessorEntry> find_processor(const ProcessorKind& kind) {
   if (auto own = find_in(own_processor_table(), kind)) return own;
   return find_in(find_shared_file("configs/processors.yaml"), kind);
 }
 
-void add_formats(FileSystem& files, const fs::path& path, const ProcessorFormats& formats) {
-  std::vector<ProcessorFormats> table;
+void add_processor(FileSystem& files, const fs::path& path, const ProcessorEntry& entry) {
+  std::vector<ProcessorEntry> table;
   if (is_file(path)) table = read_processor_table(path);
-  std::erase_if(table, [&](const ProcessorFormats& each) { return each.kind == formats.kind; });
-  table.push_back(formats);
+  std::erase_if(table, [&](const ProcessorEntry& each) { return each.kind == entry.kind; });
+  table.push_back(entry);
   std::string text =
-      "# Written by `sdtune tune-machine`: number formats by kind of processor, before "
+      "# Written by `sdtune tune-machine`: what is fastest by kind of processor, before "
       "configs/processors.yaml.\nprocessors:\n";
-  for (const ProcessorFormats& each : table) text += entry_text(each);
+  for (const ProcessorEntry& each : table) text += entry_text(each);
   create_parent_folder(files, path);
   write_file_atomically(files, path, text);
+}
+
+void take_implementation_from_table() {
+  set_cpu_implementation_source(&implementation_in_table);
 }
 
 }  // namespace sdtune::model

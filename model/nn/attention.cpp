@@ -1,13 +1,15 @@
 #include "model/nn/attention.h"
 
 #include "model/core/check.h"
+#include "model/core/cpu_implementation.h"
 #include "model/kernels/attention.h"
 #include "model/kernels/wide_attention.h"
 
 namespace sdtune::model {
 
 torch::Tensor attend(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal, bool upcast) {
-  if (!causal && !upcast && can_attend_in_tiles(q, k, v)) return tiled_attention(q, k, v);
+  const bool in_tiles = !causal && !upcast && can_attend_in_tiles(q, k, v) && cpu_implementation().tiled_attention;
+  if (in_tiles) return tiled_attention(q, k, v);
   if (!causal && !upcast && can_attend_wide(q, k, v)) return attend_wide(q, k, v);
   const torch::Dtype dtype = v.scalar_type();
   const auto prepare = [upcast](const torch::Tensor& x) {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "model/core/check.h"
-#include "model/core/device.h"
+#include "model/core/cpu_implementation.h"
 
 namespace sdtune::model {
 
@@ -63,10 +63,7 @@ torch::Tensor UNet2DConditionModelImpl::forward(const torch::Tensor& sample, con
   const BlockConditions conditions = {
       .time = time_embedding(timestep, batch, added), .context = context.to(weights), .cache = cache};
 
-  // On the CPU our kernels are made for channels_last, where a map is a matrix with a row a pixel.
-  const torch::MemoryFormat format = weights.device().is_cpu()
-                                         ? torch::MemoryFormat::ChannelsLast
-                                         : fast_memory_format(weights.device(), conv_in_->weight.scalar_type());
+  const torch::MemoryFormat format = map_memory_format(weights.device(), conv_in_->weight.scalar_type());
   torch::Tensor x = sample.to(weights).contiguous(format);
   if (config_.center_input_sample) x = 2 * x - 1;
   x = conv_in_(x);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/core/check.h"
-#include "model/core/device.h"
+#include "model/core/cpu_implementation.h"
 #include "model/vae/vae_tiling.h"
 
 namespace sdtune::model {
@@ -15,12 +15,9 @@ Conv2d quant_convolution(int64_t channels) {
   return Conv2d(Conv2dOptions{.in_channels = channels, .out_channels = channels, .kernel = 1, .padding = 0});
 }
 
-// `x` on the weights' device, in their dtype and in the memory format that convolutions are fastest in: on the CPU our
-// kernels are made for channels_last.
+// `x` on the weights' device, in their dtype and in the memory format of feature maps.
 torch::Tensor ready(const torch::Tensor& x, const torch::Tensor& weight) {
-  const torch::MemoryFormat format =
-      weight.is_cpu() ? torch::MemoryFormat::ChannelsLast : fast_memory_format(weight.device(), weight.scalar_type());
-  return x.to(weight.options()).contiguous(format);
+  return x.to(weight.options()).contiguous(map_memory_format(weight.device(), weight.scalar_type()));
 }
 
 constexpr double kMinLogvar = -30.0;

@@ -1,6 +1,7 @@
 #include "python/src/module.h"
 
 #include "model/core/cuda_library.h"
+#include "model/machine/processor_table.h"
 
 namespace py = pybind11;
 
@@ -28,5 +29,6 @@ PYBIND11_MODULE(_native, module) {
   register_testing_lora(testing);
   // LibTorch remembers whether there was an accelerator when it first computed, on a CPU too.
   sdtune::model::load_cuda_where_usable();
+  sdtune::model::take_implementation_from_table();
   module.attr("__version__") = SDTUNE_VERSION;
 }

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .models import MODELS, write_full_pipeline, write_photos
+from .patience import time_each, time_limit
 from .ratios import summarize
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +39,8 @@ class Sides:
 
 def said(command: list[str], **variables: str) -> tuple[float, subprocess.CompletedProcess[str]]:
     started = time.perf_counter()
-    ended = subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
+    ended = subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=False,
+                           timeout=time_limit())
     seconds = time.perf_counter() - started
     if ended.returncode != 0:
         raise SystemExit(f"{' '.join(command)} ended with {ended.returncode}:\n{(ended.stdout + ended.stderr)[-2000:]}")
@@ -132,17 +134,18 @@ def importing(folder: Path) -> Sides:
 
 
 def measure_command(name: str, folder: Path, rounds: int) -> dict[str, object]:
-    """Each candidate once, so that files are in memory and the fastest is known; then both in turn."""
+    """Each candidate once, for the fastest; then both in turn."""
     makers = [class_images, encode, checkpoint, export, start, start_before, importing]
     sides = dict(zip(COMMANDS, makers, strict=True))[name](folder)
-    times = {"ours": {}, "theirs": {}}
+    times, ended_after = {}, {}
     for side, candidates in (("ours", sides.ours), ("theirs", sides.theirs)):
-        for candidate, call in candidates.items():
-            call()
-            times[side][candidate] = round(call(), 4)
+        time_each(dict(list(candidates.items())[:1]))  # brings the files into memory
+        times[side], ended_after[side] = time_each(candidates)
     best = {side: min(found, key=found.get) for side, found in times.items()}
     ours, theirs = [], []
     for _ in range(rounds):
         ours.append(sides.ours[best["ours"]]())
         theirs.append(sides.theirs[best["theirs"]]())
-    return {"what": sides.what, "candidates_s": times, "each_at_its_best": {**best, **summarize(ours, theirs)}}
+    return {"what": sides.what, "candidates_s": {side: {key: round(value, 4) for key, value in found.items()} for side, found in times.items()},
+            "ended_after_s": {f"{side}, {key}": value for side, found in ended_after.items() for key, value in found.items()},
+            "each_at_its_best": {**best, **summarize(ours, theirs)}}

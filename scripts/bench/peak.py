@@ -21,10 +21,14 @@ def high_water_bytes(pid: int) -> int:
     return 0
 
 
-def watch_peak(child: subprocess.Popen) -> int:
-    """Waits until the process has ended, and returns its peak in bytes."""
-    peak = 0
+def watch_peak(child: subprocess.Popen, most_seconds: float | None = None) -> int:
+    """Waits until the process has ended, and returns its peak in bytes; ends it after most_seconds with subprocess.TimeoutExpired."""
+    peak, started = 0, time.monotonic()
     while child.poll() is None:
+        if most_seconds is not None and time.monotonic() - started > most_seconds:
+            child.kill()
+            child.wait()
+            raise subprocess.TimeoutExpired(child.args, most_seconds)
         peak = max(peak, high_water_bytes(child.pid))
         time.sleep(POLL_SECONDS)
     return peak

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .models import MODELS, describe, write_photos, write_pipeline
+from .patience import time_each, time_limit
 from .peak import watch_peak
 from .ratios import summarize
 
@@ -32,7 +33,6 @@ class Training:
     theirs: list[str]  # options of diffusers_loop.py
     steps: int
     warm_up: int
-    dtypes: list[str]
     what: dict[str, object]  # for the JSON
 
 
@@ -40,7 +40,7 @@ def run_child(command: list[str]) -> int:
     """Runs a process to its end and returns its peak resident memory in bytes."""
     with tempfile.TemporaryFile() as said:
         child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=said)
-        peak = watch_peak(child)
+        peak = watch_peak(child, time_limit())
         said.seek(0)
         error = said.read().decode()
     if child.returncode != 0:
@@ -76,8 +76,7 @@ def random_training(name: str, method: str, batch: int | None, steps: int | None
     if method == "lora":
         ours += ["--lora-rank", str(LORA_RANK), "--lora-alpha", str(LORA_RANK)]
         theirs += ["--lora-rank", str(LORA_RANK)]
-    dtypes = [dtype for dtype in PRECISION if dtype == "float32" or name != "sd15" or has_bfloat16()]
-    return Training(write_pipeline(model, folder), write_photos(model, folder), ours, theirs, model.steps, model.warm_up, dtypes,
+    return Training(write_pipeline(model, folder), write_photos(model, folder), ours, theirs, model.steps, model.warm_up,
                     {"model": describe(model), "method": method})
 
 
@@ -87,17 +86,16 @@ def bundled_training(steps: int | None, folder: Path) -> Training:
     base, photos, classes = ROOT / "models" / BUNDLED, ROOT / "examples" / "me", folder / "class_images"
     ours = ["--class-data-dir", str(classes)]
     theirs = ["--batch", "4", "--latent-size", "16", "--train-text-encoder", "--prior", "--average"]
-    training = Training(base, photos, ours, theirs, steps or 60, 10, list(PRECISION), {"model": BUNDLED, "method": "full"})
-    run_ours(Training(base, photos, ours, theirs, 1, 1, ["float32"], {}), folder / "first", "float32")
+    training = Training(base, photos, ours, theirs, steps or 60, 10, {"model": BUNDLED, "method": "full"})
+    run_ours(Training(base, photos, ours, theirs, 1, 1, {}), folder / "first", "float32")
     return training
 
 
 def measure_training(name: str, method: str, batch: int | None, steps: int | None, folder: Path, rounds: int) -> dict[str, object]:
     """AdamW with float32 states and clipping at 1 on both sides."""
     training = bundled_training(steps, folder) if name == BUNDLED else random_training(name, method, batch, steps, folder)
-    our_times = {dtype: run_ours(training, folder / "ours", dtype)[0] for dtype in training.dtypes}
-    their_times = {(dtype, layout): run_theirs(training, folder / "theirs", dtype, layout)[0]
-                   for dtype, layout in CANDIDATES if dtype in training.dtypes}
+    our_times, _ = time_each({dtype: lambda dtype=dtype: run_ours(training, folder / "ours", dtype)[0] for dtype in PRECISION})
+    their_times, ended = time_each({key: lambda key=key: run_theirs(training, folder / "theirs", *key)[0] for key in CANDIDATES})
     best = min(our_times, key=our_times.get), min(their_times, key=their_times.get)
     same = "float32", min((key for key in their_times if key[0] == "float32"), key=their_times.get)
     pairs = {"each_at_its_best": best, "both_float32": same}
@@ -105,6 +103,7 @@ def measure_training(name: str, method: str, batch: int | None, steps: int | Non
     return {"what": "training step", **training.what,
             "candidates_s": {"ours": {key: round(value, 4) for key, value in our_times.items()},
                              "theirs": {", ".join(key): round(value, 4) for key, value in their_times.items()}},
+            "ended_after_s": {f"theirs, {', '.join(key)}": value for key, value in ended.items()},
             **{name: measured[pair] for name, pair in pairs.items()}}
 
 
@@ -118,9 +117,3 @@ def alternate(training: Training, folder: Path, our_dtype: str, theirs: tuple[st
             **summarize([seconds for seconds, _ in ours], [seconds for seconds, _ in others]),
             "peak_memory_gib_ours": round(max(peak for _, peak in ours) / 2**30, 3),
             "peak_memory_gib_theirs": round(max(peak for _, peak in others) / 2**30, 3)}
-
-
-def has_bfloat16() -> bool:
-    """bfloat16 is tried at the full size only where the processor has instructions for it; elsewhere a step takes minutes."""
-    flags = Path("/proc/cpuinfo").read_text()
-    return "amx_bf16" in flags or "avx512_bf16" in flags

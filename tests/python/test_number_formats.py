@@ -11,7 +11,7 @@ from program import ROOT, SDTUNE, run
 from test_ranks import free_port, start_rank
 
 PHOTOS = ROOT / "examples" / "me"
-ENTRY = "processors:\n  - {{vendor: {vendor}, family: '{family}', model: '{model}', isa: avx512f, sample: {sample}, train: {train}, measured: test}}\n"
+ENTRY = "processors:\n  - {{vendor: {vendor}, family: '{family}', model: '{model}', isa: avx512f, sample: {sample}, train: {train}, measured: test{more}}}\n"
 
 
 @pytest.fixture
@@ -22,11 +22,11 @@ def machine(tmp_path: Path) -> dict[str, str]:
     return {"SDTUNE_SYSTEM_ROOT": str(tmp_path / "root"), "SDTUNE_PROCESSORS": str(tmp_path / "own" / "processors.yaml")}
 
 
-def know(machine: dict[str, str], sample: str = "float32", train: str = "float32") -> None:
-    """Writes the table that says so of the processor."""
+def know(machine: dict[str, str], sample: str = "float32", train: str = "float32", more: str = "") -> None:
+    """Writes the table that says so of the processor; `more`: further keys, each behind a comma."""
     table = Path(machine["SDTUNE_PROCESSORS"])
     table.parent.mkdir(exist_ok=True)
-    table.write_text(ENTRY.format(vendor="Test", family=1, model=2, sample=sample, train=train))
+    table.write_text(ENTRY.format(vendor="Test", family=1, model=2, sample=sample, train=train, more=more))
 
 
 def sample(output: Path, machine: dict[str, str], *words: str) -> tuple[int, str]:
@@ -68,6 +68,8 @@ def test_a_broken_table_is_one_line_and_doctor_fails(machine: dict[str, str], tm
     code, said = sample(tmp_path / "images", machine, "--dtype", "auto")
     assert code == 2 and "processors.yaml:2: sample is not allowed (got float64) (allowed: float32, bfloat16)" in said
     assert len(said.strip().splitlines()) == 1 and not (tmp_path / "images").exists()
+    code, said = sample(tmp_path / "images", machine)  # float32, by the implementations that the table names
+    assert code == 2 and "processors.yaml:2" in said and not (tmp_path / "images").exists()
     ended = run(["doctor", "--machine", "--json"], **machine)
     (check,) = [each for each in json.loads(ended.stdout)["checks"] if each["name"] == "formats"]
     assert ended.returncode == 2 and check["status"] == "fail" and "processors.yaml:2" in check["found"]
@@ -86,6 +88,13 @@ def test_tune_machine_writes_the_table_that_auto_reads(machine: dict[str, str], 
         assert report[use] == ("bfloat16" if gains else "float32")
     code, said = sample(tmp_path / "images", machine, "--dtype", "auto")
     assert code == 0 and f", {report['sample']}\n" in said and "tune-machine" not in said
+    for tried in report["tried"]:
+        (key,) = tried.keys() - {"image_ratio", "step_ratio", "taken"}
+        assert tried["taken"] == (tried["image_ratio"] * tried["step_ratio"] < 0.95**2)
+        assert (report[key] == tried[key]) == tried["taken"]
+    assert {"attention", "convolutions", "layout"} <= {key for tried in report["tried"] for key in tried}
+    written = Path(machine["SDTUNE_PROCESSORS"]).read_text()
+    assert all(f"{key}: {report[key]}\n" in written for key in ("sample", "train", "attention", "products", "convolutions", "layout"))
 
 
 @pytest.mark.parametrize(("given", "message"), [(["--rounds", "0"], "--rounds"), (["--images", "nowhere"], "nowhere"), (["--base", "nowhere"], "nowhere")])
@@ -106,6 +115,26 @@ def test_a_run_records_its_format_and_keeps_it_when_resumed(machine: dict[str, s
     assert record(output)["dtype"] == "bfloat16"
     ended = run(words(tmp_path / "fresh", "--mixed-precision", "auto"), **machine)
     assert ended.returncode == 0 and record(tmp_path / "fresh")["dtype"] == "float32"
+
+
+def test_a_resumed_run_keeps_the_implementations_of_its_checkpoint(machine: dict[str, str], tmp_path: Path) -> None:
+    """They are in run.json, and a run that was begun with others ends with the bytes of one that had them throughout."""
+    libraries = {"attention": "library", "products": "mkl", "convolutions": "library", "layout": "contiguous"}
+    ours = {"attention": "tiled", "convolutions": "patches", "layout": "channels_last"}
+    know(machine, more="".join(f", {key}: {value}" for key, value in libraries.items()))
+    whole, resumed, other = tmp_path / "whole", tmp_path / "resumed", tmp_path / "other"
+    for output, steps in ((whole, "3"), (resumed, "2")):
+        ended = run(words(output, "--max-train-steps", steps), **machine)
+        assert ended.returncode == 0, ended.stderr
+        assert record(output)["implementation"] == libraries
+    know(machine)
+    ended = run(words(resumed, "--resume-from-checkpoint", "latest", "--max-train-steps", "3"), **machine)
+    assert ended.returncode == 0, ended.stderr
+    assert record(resumed)["implementation"] == libraries
+    ended = run(words(other, "--max-train-steps", "3"), **machine)
+    assert ended.returncode == 0 and record(other)["implementation"].items() >= ours.items()
+    weights = {output: (output / "model/unet/diffusion_pytorch_model.safetensors").read_bytes() for output in (whole, resumed, other)}
+    assert weights[whole] == weights[resumed] and weights[whole] != weights[other]
 
 
 def test_ranks_of_different_kinds_must_name_a_format(machine: dict[str, str], tmp_path: Path) -> None:

@@ -24,6 +24,23 @@ std::map<std::string, std::string> read_entries(JsonObject& parent, const std::s
   return entries;
 }
 
+Json to_object(const model::CpuImplementation& implementation) {
+  Json object = Json::object();
+  for (const model::CpuChoice& choice : model::kCpuChoices) object[choice.name] = choice.value_in(implementation);
+  return object;
+}
+
+model::CpuImplementation read_implementation(JsonObject& parent, const std::string& key) {
+  model::CpuImplementation implementation;
+  const std::map<std::string, std::string> values = read_entries(parent, key);
+  for (const model::CpuChoice& choice : model::kCpuChoices) {
+    const auto found = values.find(choice.name);
+    if (found == values.end()) parent.fail(key, std::string("lacks ") + choice.name);
+    if (!choice.set(implementation, found->second)) parent.fail(key, "has no such " + found->first);
+  }
+  return implementation;
+}
+
 std::string quoted(const std::string& text) {
   return text.empty() ? "nothing" : text;
 }
@@ -54,6 +71,7 @@ Json RunState::to_json() const {
   json["updates"] = updates;
   json["effective_batch"] = effective_batch;
   json["attempt"] = attempt;
+  if (implementation) json["implementation"] = to_object(*implementation);
   json["loss_scale"] = scaler.scale;
   json["good_steps"] = scaler.good_steps;
   json["base_hash"] = fingerprint.base_hash;
@@ -70,6 +88,7 @@ RunState RunState::from_json(const Json& json, const std::string& where) {
   state.updates = object.integer("updates");
   state.effective_batch = object.integer("effective_batch");
   state.attempt = object.integer("attempt");
+  if (object.has("implementation")) state.implementation = read_implementation(object, "implementation");
   state.scaler.scale = object.number("loss_scale", 1.0);
   state.scaler.good_steps = object.integer("good_steps");
   state.fingerprint.base_hash = object.string("base_hash", "");

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/base/error.h"
 #include "model/base/json.h"
+#include "model/core/cpu_implementation.h"
 #include "train/precision/grad_scaler.h"
 
 namespace sdtune::train {
@@ -27,6 +29,7 @@ struct RunState {
   std::int64_t updates = 0;          // those that were applied: position of the learning rate and of Adam
   std::int64_t effective_batch = 1;  // photos a step
   std::int64_t attempt = 1;          // 1 for a fresh run, one more at each resume
+  std::optional<model::CpuImplementation> implementation;  // unset in checkpoints of older versions
   GradScalerState scaler;
   ResumeFingerprint fingerprint;
 

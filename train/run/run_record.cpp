@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "model/base/json.h"
+#include "model/core/cpu_implementation.h"
 #include "model/core/device.h"
 #include "model/files/sha256.h"
 #include "model/machine/processor_kind.h"
@@ -36,6 +37,10 @@ void write_run_record(FileSystem& files, const Run& run, const RecordedAttempts&
   record["libtorch"] = TORCH_VERSION;
   record["device"] = model::describe_device(run.device);
   record["processor"] = model::kind_text(model::processor_kind());
+  record["implementation"] = Json::object();  // of operators on the CPU
+  for (const model::CpuChoice& choice : model::kCpuChoices) {
+    record["implementation"][choice.name] = choice.value_in(model::cpu_implementation());
+  }
   record["dtype"] = model::dtype_name(run.dtype);
   record["ranks"] = run.group->world_size();
   record["seed"] = run.config.run.seed;

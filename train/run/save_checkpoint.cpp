@@ -1,5 +1,6 @@
 #include "train/run/save_checkpoint.h"
 
+#include "model/core/cpu_implementation.h"
 #include "train/shard/shard_gather.h"
 
 namespace sdtune::train {
@@ -12,6 +13,7 @@ RunState state_of(const Run& run, std::int64_t done) {
   state.updates = run.optimizer->updates().item<std::int64_t>();
   state.effective_batch = run.data.plan->shape().effective();
   state.attempt = run.attempt;
+  state.implementation = model::cpu_implementation();
   state.scaler = run.scaler->state();
   state.fingerprint = run.fingerprint;
   return state;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "model/core/cpu_implementation.h"
 #include "model/core/device.h"
 #include "model/core/out_of_memory.h"
 #include "model/core/tensor_memory.h"
@@ -135,6 +136,8 @@ TrainResult run_to_end(const Training& training, std::shared_ptr<ProcessGroup>& 
   const TrainConfig& config = training.config;
   const std::vector<Observer*>& observers = training.observers;
   const model::Tf32Scope tf32(config.precision.allow_tf32);
+  const model::CpuImplementationScope implementation(
+      start_from.preflight.resume.state.implementation.value_or(model::cpu_implementation()));
   for (const Problem& warning : machine_warnings(config)) tell(observers, &Observer::on_warning, warning);
   for (const Problem& warning : start_from.preflight.resume.warnings) tell(observers, &Observer::on_warning, warning);
   const torch::Device device = start_from.device;

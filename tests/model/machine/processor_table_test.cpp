@@ -39,24 +39,50 @@ class ProcessorTable : public testing::Test {
 
 TEST_F(ProcessorTable, AnEntryTakesThePlaceOfItsKindAlone) {
   const ProcessorKind one{"A\"B", "6", "1", "avx2"}, other{"A\"B", "6", "2", "avx2"};
-  add_formats(real_file_system(), table_, {one, "float32", "float32", "first"});
-  add_formats(real_file_system(), table_, {other, "bfloat16", "float32", "second"});
-  add_formats(real_file_system(), table_, {one, "float32", "bfloat16", "third"});
+  add_processor(real_file_system(), table_, {one, "float32", "float32", "first"});
+  add_processor(real_file_system(), table_, {other, "bfloat16", "float32", "second"});
+  add_processor(real_file_system(), table_, {one, "float32", "bfloat16", "third"});
   EXPECT_EQ(read_processor_table(table_).size(), 2U);
-  EXPECT_EQ(find_formats(one)->measured, "third");
-  EXPECT_EQ(find_formats(one)->train, "bfloat16");
-  EXPECT_EQ(find_formats(other)->sample, "bfloat16");
-  EXPECT_FALSE(find_formats({"A\"B", "6", "1", "avx512f"}));  // a virtual machine that hides what the other showed
+  EXPECT_EQ(find_processor(one)->measured, "third");
+  EXPECT_EQ(find_processor(one)->train, "bfloat16");
+  EXPECT_EQ(find_processor(other)->sample, "bfloat16");
+  EXPECT_FALSE(find_processor({"A\"B", "6", "1", "avx512f"}));  // a virtual machine that hides what the other showed
+}
+
+TEST_F(ProcessorTable, KeepsImplementationsAndTakesTheDefaultForThoseThatAreNotNamed) {
+  const ProcessorKind kind{"A", "1", "2", "avx2"};
+  const CpuImplementation libraries{false, false, false, false};
+  add_processor(real_file_system(), table_, {kind, "float32", "float32", "here", libraries});
+  EXPECT_EQ(find_processor(kind)->implementation, libraries);
+  const std::string entry =
+      "processors:\n  - {vendor: A, family: 1, model: 2, isa: avx2, sample: float32, train: float32, measured: x";
+  write(entry + ", convolutions: library}\n");
+  CpuImplementation one = default_cpu_implementation();
+  one.patch_convolutions = false;
+  EXPECT_EQ(find_processor(kind)->implementation, one);
+  write(entry + ", attention: fast}\n");
+  EXPECT_THAT(error(), HasSubstr("processors.yaml:2: attention is not allowed (got fast) (allowed: tiled, library)"));
+}
+
+TEST_F(ProcessorTable, AProcessTakesTheImplementationsOfItsTable) {
+  const CpuImplementation libraries{false, false, false, false};
+  add_processor(real_file_system(), table_, {processor_kind(), "float32", "float32", "here", libraries});
+  take_implementation_from_table();
+  EXPECT_EQ(cpu_implementation(), libraries);
+  write("processors: 3\n");
+  take_implementation_from_table();
+  EXPECT_THROW(choose_dtype("float32", torch::kCPU, ComputeUse::kTrain, "--dtype"), ConfigError);  // said early
+  set_cpu_implementation_source(nullptr);
 }
 
 TEST_F(ProcessorTable, TheUsersTableComesBeforeTheInstalledOne) {
   const auto installed = read_processor_table(find_shared_file("configs/processors.yaml"));
   ASSERT_FALSE(installed.empty());
-  for (const ProcessorFormats& formats : installed) EXPECT_EQ(find_formats(formats.kind)->measured, formats.measured);
-  ProcessorFormats mine = installed.front();
+  for (const ProcessorEntry& formats : installed) EXPECT_EQ(find_processor(formats.kind)->measured, formats.measured);
+  ProcessorEntry mine = installed.front();
   mine.measured = "here";
-  add_formats(real_file_system(), table_, mine);
-  EXPECT_EQ(find_formats(mine.kind)->measured, "here");
+  add_processor(real_file_system(), table_, mine);
+  EXPECT_EQ(find_processor(mine.kind)->measured, "here");
 }
 
 TEST_F(ProcessorTable, ErrorsNameTheLine) {
@@ -73,7 +99,7 @@ TEST_F(ProcessorTable, ErrorsNameTheLine) {
 }
 
 TEST_F(ProcessorTable, AutoTakesWhatTheTableSaysForEachUseAndDefaultDoesNot) {
-  add_formats(real_file_system(), table_, {processor_kind(), "bfloat16", "float32", "here"});
+  add_processor(real_file_system(), table_, {processor_kind(), "bfloat16", "float32", "here"});
   EXPECT_EQ(choose_dtype("auto", torch::kCPU, ComputeUse::kSample, "--dtype"), torch::kBFloat16);
   EXPECT_EQ(choose_dtype("auto", torch::kCPU, ComputeUse::kTrain, "--dtype"), torch::kFloat32);
   EXPECT_EQ(choose_dtype("default", torch::kCPU, ComputeUse::kSample, "--dtype"), torch::kFloat32);

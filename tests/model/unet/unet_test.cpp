@@ -2,11 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
 
 #include <algorithm>
 
+#include "model/core/cpu_implementation.h"
 #include "model/nn/initial_values.h"
+#include "tests/support/relative_error.h"
 #include "tests/support/small_unet.h"
 
 namespace sdtune::model {
@@ -86,6 +89,33 @@ TEST(UNet, ACacheKeepsWhatTheTextGivesAndChangesNothing) {
   // The second call read nothing of the text: another one in its place is not seen.
   const torch::Tensor unseen = unet(sample, torch::tensor(300), torch::randn({2, 77, 16}), AddedConditions(), &cache);
   EXPECT_TRUE(torch::equal(unseen, unet(sample, torch::tensor(300), context)));
+}
+
+// Output and gradient of the sample, with one choice other than ours.
+torch::Tensor output_and_gradient(UNet2DConditionModel& unet, const CpuImplementation& implementation, int time) {
+  const CpuImplementationScope scope(implementation);
+  torch::manual_seed(1);
+  const torch::Tensor sample = torch::randn({2, 4, 8, 8}).set_requires_grad(true), context = torch::randn({2, 77, 16});
+  const torch::Tensor y = unet(sample, torch::tensor(time), context);
+  const torch::Tensor gradient = torch::autograd::grad({y.square().sum()}, {sample})[0];
+  return torch::stack({y.detach(), gradient}).contiguous();
+}
+
+TEST(UNet, EachImplementationComputesTheSameInItsOwnWay) {
+  torch::manual_seed(0);
+  UNet2DConditionModel unet(test::small_unet());
+  const CpuImplementation ours;
+  const torch::Tensor expected = output_and_gradient(unet, ours, 300);
+  EXPECT_TRUE(torch::equal(output_and_gradient(unet, ours, 300), expected));
+  for (const CpuChoice& choice : kCpuChoices) {
+    CpuImplementation other = ours;
+    other.*choice.is_first = false;
+    const torch::Tensor got = output_and_gradient(unet, other, 300);
+    EXPECT_LE(test::relative_error(got, expected), 1e-5) << choice.name;
+    EXPECT_GT(test::relative_error(output_and_gradient(unet, other, 301), expected), 1e-4) << choice.name;
+    const bool has_one_way = std::string_view(choice.name) == "products";  // of so small matrices
+    EXPECT_EQ(torch::equal(got, expected), has_one_way) << choice.name;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,76 @@
+// Which of several implementations of an operator a process takes on the CPU, where the fastest one depends on the kind
+// of processor. They compute the same but for rounding: a run goes on with what it began with.
+#pragma once
+
+#include <torch/types.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sdtune::model {
+
+struct CpuImplementation {
+  bool tiled_attention = true;  // ours (kernels/attention.h), else LibTorch's
+  bool onednn_products = true;  // of float32 matrices where oneDNN has AVX-512 (kernels/matrix_product.h), else MKL's
+  bool patch_convolutions = true;  // of few pixels (kernels/conv2d.h), else oneDNN's
+  bool channels_last_maps = true;  // the memory order of feature maps, else contiguous
+
+  bool operator==(const CpuImplementation&) const = default;
+};
+
+// One of the choices, under the names that tables of processors and records of runs have.
+struct CpuChoice {
+  const char* name;
+  bool CpuImplementation::*is_first;
+  std::array<std::string_view, 2> values;
+
+  std::string_view value_in(const CpuImplementation& implementation) const {
+    return values[implementation.*is_first ? 0 : 1];
+  }
+  // False for what is none of the values.
+  bool set(CpuImplementation& implementation, std::string_view value) const {
+    implementation.*is_first = value == values[0];
+    return value == values[0] || value == values[1];
+  }
+};
+
+inline constexpr std::array kCpuChoices = {
+    CpuChoice{"attention", &CpuImplementation::tiled_attention, {"tiled", "library"}},
+    CpuChoice{"products", &CpuImplementation::onednn_products, {"onednn", "mkl"}},
+    CpuChoice{"convolutions", &CpuImplementation::patch_convolutions, {"patches", "library"}},
+    CpuChoice{"layout", &CpuImplementation::channels_last_maps, {"channels_last", "contiguous"}},
+};
+
+// For a kind of processor that nothing was measured on: ours; products by oneDNN with AVX-512, which MKL keeps its
+// kernels of for Intel's processors, and by MKL else.
+CpuImplementation default_cpu_implementation();
+
+// "attention tiled, products mkl, convolutions patches, layout channels_last".
+std::string implementation_text(const CpuImplementation& implementation);
+
+// What holds now: that of the innermost scope, else what the process's source says, which is asked once, else the
+// default. Throws as the source.
+CpuImplementation cpu_implementation();
+
+// Where a process's choice is from, for example a table of processors; before anything is computed.
+void set_cpu_implementation_source(CpuImplementation (*source)());
+
+// The memory order of the feature maps between a network's layers: on a CPU that of cpu_implementation(), on a GPU
+// fast_memory_format (device.h).
+torch::MemoryFormat map_memory_format(torch::Device device, torch::Dtype dtype);
+
+// While one lives, this implementation holds for the whole process. Not while networks run in other threads.
+class CpuImplementationScope {
+ public:
+  explicit CpuImplementationScope(const CpuImplementation& implementation);
+  ~CpuImplementationScope();
+  CpuImplementationScope(const CpuImplementationScope&) = delete;
+  CpuImplementationScope& operator=(const CpuImplementationScope&) = delete;
+
+ private:
+  std::uint32_t outer_;
+};
+
+}  // namespace sdtune::model
