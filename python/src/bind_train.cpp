@@ -143,7 +143,9 @@ void add_events(py::module_& module) {
   py::class_<CheckpointEvent>(module, "CheckpointEvent", "A checkpoint that is on disk.")
       .def_readonly("step", &CheckpointEvent::step)
       .def_readonly("path", &CheckpointEvent::path, "Its folder.")
-      .def_readonly("seconds", &CheckpointEvent::seconds, "Spent writing.");
+      .def_readonly("seconds", &CheckpointEvent::seconds, "Spent writing.")
+      .def_readonly("waited", &CheckpointEvent::waited,
+                    "Seconds that the steps waited for it: on a GPU it is written while they go on.");
   py::class_<ValidationEvent>(module, "ValidationEvent", "Validation of the weights of a step; 0 is the base.")
       .def_readonly("step", &ValidationEvent::step)
       .def_property_readonly("images", &images_of, "uint8 arrays [H, W, 3].")

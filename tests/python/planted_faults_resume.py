@@ -119,6 +119,8 @@ RESUMES: dict[str, Fault] = {
     "checkpoint of a later format": state(lambda found: found.update(format_version=9)),
     "checkpoint whose settings are a list": state(lambda found: found.update(settings=[])),
     "checkpoint whose settings hold a number": state(lambda found: found["settings"].update(seed=1)),
+    "checkpoint without a choice of operators": state(lambda found: found["implementation"].pop("attention")),
+    "checkpoint with an unknown choice of operators": state(lambda found: found["implementation"].update(attention="fast")),
     "checkpoint that is given and damaged": one_given,
     "changed option": option(*RESUME, "--learning-rate", "1e-3"),
     "another optimizer": option(*RESUME, "--optimizer", "lion"),

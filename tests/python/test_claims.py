@@ -87,8 +87,8 @@ def test_claims_of_speed_name_processors_and_are_those_of_the_page() -> None:
     assert len(claims) >= 2
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in best.splitlines() if line.startswith("|")]
     for processor, figures in claims.items():
-        family = re.search(r"family \d+", processor)[0]
-        (column,) = [index for index, head in enumerate(cells[0]) if family + "," in head and head.split()[1] in processor]
+        kind = re.search(r"family \d+(, model \d+)?", processor)[0]
+        (column,) = [index for index, head in enumerate(cells[0]) if re.search(rf"\({kind}\b", head) and head.split()[1] in processor]
         for name, figure in figures.items():
             measured = [row[column].split()[0] for row in cells if row[0].startswith(names[name])]
             assert figure == "-" or figure in measured, (processor, name, figure)

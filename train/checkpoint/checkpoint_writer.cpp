@@ -23,7 +23,27 @@ CheckpointTensors local_tensors(model::NamedTensors tensors) {
   return local;
 }
 
+CheckpointTensors copy_to_host(const CheckpointTensors& tensors) {
+  std::vector<torch::Tensor> copies;
+  for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {
+    copies.push_back(tensors.read(i).detach().to(torch::kCPU, /*non_blocking=*/false, /*copy=*/true));
+  }
+  return {tensors.tensors, [copies = std::move(copies)](std::size_t index) { return copies[index]; }};
+}
+
 }  // namespace
+
+CheckpointContent checkpoint_content(const Optimizer& optimizer, const model::NamedTensors& averages) {
+  model::NamedTensors weights;
+  for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
+    weights.emplace_back(optimizer.parameters()[i].name, optimizer.masters()[i]);
+  }
+  return {local_tensors(std::move(weights)), local_tensors(optimizer.states()), local_tensors(averages)};
+}
+
+CheckpointContent copy_to_host(const CheckpointContent& content) {
+  return {copy_to_host(content.weights), copy_to_host(content.states), copy_to_host(content.averages)};
+}
 
 CheckpointWriter::CheckpointWriter(FileSystem& files, fs::path checkpoints, std::optional<std::int64_t> limit)
     : files_(files), checkpoints_(std::move(checkpoints)), limit_(limit) {}
@@ -36,11 +56,7 @@ std::optional<fs::path> CheckpointWriter::find(std::int64_t step) const {
 
 fs::path CheckpointWriter::write(const Optimizer& optimizer, const RunState& state,
                                  const model::NamedTensors& averages) {
-  model::NamedTensors weights;
-  for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
-    weights.emplace_back(optimizer.parameters()[i].name, optimizer.masters()[i]);
-  }
-  return write({local_tensors(std::move(weights)), local_tensors(optimizer.states()), local_tensors(averages)}, state);
+  return write(checkpoint_content(optimizer, averages), state);
 }
 
 fs::path CheckpointWriter::write(const CheckpointContent& content, const RunState& state) {

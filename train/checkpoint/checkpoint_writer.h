@@ -27,6 +27,12 @@ struct CheckpointContent {
   CheckpointTensors averages;  // none without an average
 };
 
+// Of an optimizer that has all parameters; reads the tensors that training writes to.
+CheckpointContent checkpoint_content(const Optimizer& optimizer, const model::NamedTensors& averages = {});
+
+// The same in host memory of its own. Waits for the device.
+CheckpointContent copy_to_host(const CheckpointContent& content);
+
 class CheckpointWriter {
  public:
   // `checkpoints` is the folder they go into; `limit` of them are kept (unset: all).

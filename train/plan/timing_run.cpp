@@ -28,7 +28,7 @@ class Stopwatch : public Observer {
     steps_ = event.step;
     times.peak_bytes = event.max_memory_bytes;
   }
-  void on_checkpoint(const CheckpointEvent& event) override { times.checkpoint = event.seconds; }
+  void on_checkpoint(const CheckpointEvent& event) override { times.checkpoint = event.waited; }
   void on_end(const EndEvent&) override {
     times.timed_steps = steps_ - 1;
     times.class_image = generated_ > 0 ? generating_ / static_cast<double>(generated_) : 0;

@@ -1,11 +1,15 @@
 #include "train/run/save_checkpoint.h"
 
 #include "model/core/cpu_implementation.h"
+#include "train/run/memory_use.h"
+#include "train/run/save_time.h"
 #include "train/shard/shard_gather.h"
 
 namespace sdtune::train {
 
 namespace {
+
+constexpr std::int64_t kSpareMemory = std::int64_t{1} << 30;  // bytes that other programs may come to want
 
 RunState state_of(const Run& run, std::int64_t done) {
   RunState state;
@@ -55,6 +59,16 @@ std::filesystem::path save_shards(Run& run, CheckpointWriter& writer, std::int64
 std::filesystem::path save_checkpoint(Run& run, CheckpointWriter& writer, std::int64_t done) {
   if (run.shards->is_sharded()) return save_shards(run, writer, done);
   return writer.write(*run.optimizer, state_of(run, done), averages_of(run));
+}
+
+CheckpointCopy copy_checkpoint(const Run& run, std::int64_t done) {
+  return {copy_to_host(checkpoint_content(*run.optimizer, averages_of(run))), state_of(run, done)};
+}
+
+bool can_save_in_background(const Run& run) {
+  if (!run.device.is_cuda() || run.shards->is_sharded()) return false;
+  const std::int64_t copy = checkpoint_bytes(run);
+  return free_memory_bytes() > copy + copy / 4 + kSpareMemory;
 }
 
 }  // namespace sdtune::train

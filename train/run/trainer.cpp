@@ -19,6 +19,14 @@
 
 namespace sdtune::train {
 
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
 // What was trained must not be lost with what only reads it: an exception that leaves the scope, whoever threw it,
 // finds a checkpoint saved. Outside of a step all ranks have the same state, so the first one needs no other for it,
 // unless states are shared out (read_weights).
@@ -44,6 +52,7 @@ Trainer::Trainer(Run& run, const std::vector<Observer*>& observers, const Portra
       observers_(observers),
       stop_(stop),
       writer_(real_file_system(), run.folder.checkpoints(), run.config.checkpoint.checkpoints_total_limit),
+      background_(writer_),
       log_(run, observers),
       profiler_(real_file_system(), run.folder.profile(), run.group->is_first() ? run.config.observe.profile : 0,
                 run.device, [this](const Problem& problem) { tell(observers_, &Observer::on_warning, problem); }) {
@@ -67,7 +76,8 @@ TrainResult Trainer::train() {
     log_.push(static_cast<std::uint64_t>(done), numbers);
     ++done;
     if (run_.average) update_average(done);
-    if (is_saved_at(done)) save(done);
+    if (background_.is_over()) take_saved();
+    if (is_saved_at(done)) save_beside_steps(done);
     if (is_validated_at(done)) validate(done);
     const bool is_evaluated = identity_ && identity_->is_due(done);
     if (is_evaluated) evaluate_identity(done);
@@ -122,6 +132,34 @@ void Trainer::tell_profile(const std::optional<ProfileEvent>& event) {
   if (event) tell(observers_, &Observer::on_profile, *event);
 }
 
+void Trainer::save_beside_steps(std::int64_t done) {
+  if (!run_.group->is_first() || !can_save_in_background(run_)) return save(done);
+  log_.flush();
+  if (background_.is_begun()) take_saved();
+  const auto start = std::chrono::steady_clock::now();
+  background_.begin(copy_checkpoint(run_, done));
+  copy_seconds_ = seconds_since(start);
+  run_.group->barrier();
+}
+
+void Trainer::take_saved() {
+  const auto start = std::chrono::steady_clock::now();
+  const SavedCheckpoint saved = background_.take();
+  const double waited = copy_seconds_ + seconds_since(start);
+  run_.last_checkpoint = saved.path;
+  tell(observers_, &Observer::on_checkpoint, CheckpointEvent{saved.step, saved.path, saved.seconds, waited});
+}
+
+void Trainer::take_saved_or_warn() {
+  if (!background_.is_begun()) return;
+  try {
+    take_saved();
+  } catch (const StorageError& error) {
+    tell(observers_, &Observer::on_warning,
+         Problem{"checkpoint", error.problems().front().line(), "the next one is tried"});
+  }
+}
+
 void Trainer::save(std::int64_t done) {
   log_.flush();
   if (run_.group->is_first() || run_.shards->is_sharded()) write_checkpoint(done);
@@ -129,12 +167,13 @@ void Trainer::save(std::int64_t done) {
 }
 
 void Trainer::write_checkpoint(std::int64_t done) {
+  take_saved_or_warn();
   const auto start = std::chrono::steady_clock::now();
   const std::filesystem::path written = save_checkpoint(run_, writer_, done);
   if (!run_.group->is_first()) return;
   run_.last_checkpoint = written;
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  tell(observers_, &Observer::on_checkpoint, CheckpointEvent{done, run_.last_checkpoint, seconds.count()});
+  const double seconds = seconds_since(start);
+  tell(observers_, &Observer::on_checkpoint, CheckpointEvent{done, run_.last_checkpoint, seconds, seconds});
 }
 
 void Trainer::read_weights(std::int64_t done, const std::function<void()>& use) {
@@ -239,6 +278,7 @@ TrainResult Trainer::finished(std::int64_t done) {
     if (best) result.model_step = best->step;
     export_model(real_file_system(), run_, best ? best->weights : weights);
   });
+  if (background_.is_begun()) take_saved();
   result.output = run_.folder.root;
   result.model_path = run_.folder.model();
   result.checkpoint = run_.last_checkpoint;

@@ -12,6 +12,7 @@
 #include "train/identity/identity_evaluation.h"
 #include "train/observe/observer.h"
 #include "train/profile/step_profiler.h"
+#include "train/run/background_save.h"
 #include "train/run/run.h"
 #include "train/run/step_log.h"
 #include "train/run/train.h"
@@ -38,7 +39,13 @@ class Trainer {
   void update_average(std::int64_t done);
   void tell_profile(const std::optional<ProfileEvent>& event);
   void save(std::int64_t done);
+  // As save(), but a GPU trains on while the first rank writes, where it can.
+  void save_beside_steps(std::int64_t done);
   void write_checkpoint(std::int64_t done);
+  // Tells of a checkpoint that was begun beside the steps, once it is written. Throws what writing threw.
+  void take_saved();
+  // The same before another one is written, whose turn it is even if the one before failed: then warns.
+  void take_saved_or_warn();
   void validate(std::int64_t done);
   void evaluate_identity(std::int64_t done);
   // After a validation or an evaluation that failed: saves a checkpoint and warns. Rethrows before the first step.
@@ -62,6 +69,8 @@ class Trainer {
   const std::vector<Observer*>& observers_;
   const StopFlag& stop_;
   CheckpointWriter writer_;
+  BackgroundSave background_;
+  double copy_seconds_ = 0;  // that the steps waited for what background_ writes
   StepLog log_;
   StepProfiler profiler_;
   std::optional<IdentityEvaluation> identity_;  // unset without identity_steps

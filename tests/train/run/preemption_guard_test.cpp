@@ -42,7 +42,7 @@ TEST_F(Guard, SaysOnceThatASaveDoesNotFit) {
   ASSERT_EQ(late(), 1U);
   EXPECT_THAT(warnings_.back(), HasSubstr("a checkpoint takes 29.1 s (estimated from this disk)"));
   EXPECT_THAT(warnings_.back(), HasSubstr("the 30 s which google gives"));
-  google.on_checkpoint({5, {}, 60});
+  google.on_checkpoint({5, {}, 60, 60});
   EXPECT_EQ(late(), 1U);
 }
 
@@ -50,14 +50,25 @@ TEST_F(Guard, CountsTheStepThatMustEndFirst) {
   PreemptionGuard azure = guard("azure");
   azure.on_step(step(1, 100));  // the first one warms up
   azure.on_step(step(2, 110));
-  azure.on_checkpoint({2, {}, 18});
+  azure.on_checkpoint({2, {}, 18, 18});
   EXPECT_EQ(late(), 0U);
   azure.on_step(step(3, 160));  // with a checkpoint in between
-  azure.on_checkpoint({3, {}, 18});
+  azure.on_checkpoint({3, {}, 18, 18});
   EXPECT_EQ(late(), 0U);
   azure.on_step(step(4, 170));
   azure.on_step(step(5, 182));
-  azure.on_checkpoint({4, {}, 18});
+  azure.on_checkpoint({4, {}, 18, 18});
+  EXPECT_EQ(late(), 1U);
+}
+
+// The last one waits for the one before, which a GPU does not wait for.
+TEST_F(Guard, CountsACheckpointThatIsBeingWrittenTwice) {
+  PreemptionGuard google = guard("google");
+  google.on_checkpoint({1, {}, 16, 16});
+  EXPECT_EQ(late(), 0U);
+  google.on_checkpoint({2, {}, 14, 0.5});
+  EXPECT_EQ(late(), 0U);
+  google.on_checkpoint({3, {}, 16, 0.5});
   EXPECT_EQ(late(), 1U);
 }
 
