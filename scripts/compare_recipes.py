@@ -3,8 +3,8 @@
 
     scripts/compare_recipes.py --base portrait-64 --output FILE.json "--learning-rate 3e-4 --max-train-steps 650" "..."
 
-Each RECIPE is options of train beside the base's defaults. One that differs from another in --max-train-steps alone goes on from its run, where
-a constant rate makes the same model, so name the shorter first. The class images are generated once and shared. What is done already is
+Each RECIPE is options of train beside the base's defaults. One that differs from another in --max-train-steps alone resumes its run, where a
+constant rate makes the same model. The class images are generated once and shared. What is done already is
 not done again: stop and go on at will. The recipe that is taken goes into configs/, and into FILE.json with --chosen RECIPE.
 """
 

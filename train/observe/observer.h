@@ -80,13 +80,11 @@ struct StepEvent {
   std::optional<std::int64_t> slowest_rank;
 };
 
-// It is on disk. Written beside the steps, as on a GPU, it comes after the step events of those that were made
-// meanwhile.
+// Written beside the steps, as on a GPU, it is told when it is on disk: later steps may have been told before it.
 struct CheckpointEvent {
   std::int64_t step = 0;
-  std::filesystem::path path;  // the checkpoint's folder
-  double seconds = 0;          // spent writing
-  double waited = 0;           // s that the steps waited for it: for all of the writing, or for a copy in memory
+  std::filesystem::path path;      // the checkpoint's folder
+  double seconds = 0, waited = 0;  // s of writing, and that the steps waited: for all of it, or for a copy in memory
 };
 
 // Validation of the weights of `step`; 0 is the base. images, prompts and seeds have equal lengths, which may be 0.

@@ -82,7 +82,7 @@ TEST_F(BackgroundSaves, AFailureIsThrownWhenItIsTakenAndTheNextOneMayBegin) {
   save.begin(copy_of(1));
   EXPECT_THROW(save.take(), StorageError);
   EXPECT_FALSE(save.is_begun());
-  EXPECT_FALSE(find_checkpoint("latest", checkpoints_).path);
+  EXPECT_FALSE(find_checkpoint("auto", checkpoints_).path);
   save.begin(copy_of(2));
   EXPECT_EQ(save.take().step, 2);
 }
