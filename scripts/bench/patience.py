@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-PATIENCE = 3  # times what the first candidate, float32, took with its loading
+PATIENCE = 1.5  # times what the first candidate, float32, took with its loading: what takes longer is not the fastest
 
 Key = TypeVar("Key", bound=Hashable)
 _limits: list[float | None] = [None]
