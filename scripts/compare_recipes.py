@@ -86,7 +86,7 @@ class Work:
             result = self.result(options, steps, subject)
             if result.is_file():
                 continue
-            resume = ["--resume-from-checkpoint", "latest"] if (here / "run").is_dir() else []
+            resume = ["--resume-from-checkpoint", "auto"] if (here / "run").is_dir() else []
             self.call("train", "--images", self.photos(subject), "--base", self.base, "--output", here / "run", "--class-data-dir",
                       self.folder / "class", "--report-to", "none", "--checkpointing-steps", "25", *options, STEPS, str(steps), *resume)
             self.call("eval", "--model", here / "run", "--base", self.base, "--images", self.photos(subject), "--output", result.parent,
