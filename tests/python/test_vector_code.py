@@ -1,4 +1,4 @@
-"""The compiled inner loops of norms and GEGLU are vector code where a processor has AVX2 and no more: GCC leaves them scalar, five times as slow,
+"""The compiled inner loops of norms and GEGLU are vector code where a processor has AVX2 and no more: GCC leaves them scalar, three times as slow,
 unless it may skip floating-point exceptions (model/CMakeLists.txt)."""
 
 from __future__ import annotations
