@@ -70,6 +70,9 @@ def test_a_broken_table_is_one_line_and_doctor_fails(machine: dict[str, str], tm
     assert len(said.strip().splitlines()) == 1 and not (tmp_path / "images").exists()
     code, said = sample(tmp_path / "images", machine)  # float32, by the implementations that the table names
     assert code == 2 and "processors.yaml:2" in said and not (tmp_path / "images").exists()
+    for command in ("check", "train"):  # in float32 as well, and before anything is written
+        ended = run([command, *words(tmp_path / "run")[1:]], **machine)
+        assert ended.returncode == 2 and "processors.yaml:2" in ended.stdout + ended.stderr and not (tmp_path / "run").exists(), ended.stderr
     ended = run(["doctor", "--machine", "--json"], **machine)
     (check,) = [each for each in json.loads(ended.stdout)["checks"] if each["name"] == "formats"]
     assert ended.returncode == 2 and check["status"] == "fail" and "processors.yaml:2" in check["found"]

@@ -100,9 +100,9 @@ void check_ranks(std::vector<Problem>& problems) {
 
 }  // namespace
 
-// A table of processors that `auto` would read and that is broken.
+// A table of processors that cannot be read: each run on a CPU takes its implementations of operators from it.
 void check_processor_table(const TrainConfig& config, std::vector<Problem>& problems) {
-  if (config.precision.mixed_precision != "auto" || find_run_device(config).is_cuda()) return;
+  if (find_run_device(config).is_cuda()) return;
   try {
     resolve_mixed_precision("auto", torch::kCPU, "");
   } catch (const ConfigError& error) {
