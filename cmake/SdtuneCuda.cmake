@@ -54,7 +54,8 @@ find_path(SDTUNE_NCCL_INCLUDE nccl.h HINTS "${site_packages}/nvidia/nccl/include
 
 file(GLOB cuda_kernels CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/model/kernels/cuda/*.cu"
      "${PROJECT_SOURCE_DIR}/train/optim/cuda/*.cu")
-add_library(sdtune_cuda SHARED ${cuda_kernels} "${PROJECT_SOURCE_DIR}/train/dist/cuda/nccl_backend.cpp")
+add_library(sdtune_cuda SHARED ${cuda_kernels} "${PROJECT_SOURCE_DIR}/model/core/cuda/captured_graph.cpp"
+            "${PROJECT_SOURCE_DIR}/train/dist/cuda/nccl_backend.cpp")
 target_compile_definitions(sdtune_cuda PRIVATE USE_C10D_NCCL)
 target_compile_options(sdtune_cuda PRIVATE
   "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror>")

@@ -25,6 +25,7 @@ MODEL = {
     "model/tokenizer": ["model/base", "model/files"],
     "model/image": ["model/base", "model/files"],
     "model/core": ["model/base", "model/files"],
+    "model/core/cuda": ["model/core"],
     "model/machine": ["model/base", "model/files", "model/options", "model/core"],
     "model/kernels": ["model/base", "model/core"],
     "model/kernels/cuda": ["model/base", "model/core"],

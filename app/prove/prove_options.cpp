@@ -17,8 +17,8 @@ FieldList ProveOptions::fields() {
       .aliases({"output_dir"})
       .placeholder("DIR");
   group.add("parts", &parts,
-            "Do this part only, given once a part: kernels, parity_fp32, parity_bf16, parity_fp16, ranks, dreambooth, "
-            "plan, diffusers; none: all.");
+            "Do this part only, given once a part: kernels, parity_fp32, parity_bf16, parity_fp16, graphs, ranks, "
+            "dreambooth, plan, diffusers; none: all.");
   group.add("minutes", &minutes, "Time of this call; what is left then is done by the next. Unset: until all is done.")
       .above(0)
       .unit("min");

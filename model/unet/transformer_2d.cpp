@@ -11,6 +11,12 @@ constexpr double kGroupNormEps = 1e-6;  // diffusers fixes both, whatever the UN
 constexpr double kLayerNormEps = 1e-5;
 constexpr int64_t kFeedForwardFactor = 4;
 
+// In the memory of `fresh` where no gradient is asked for: a view of another result, as a product of rows may be, would
+// cost backward a copy.
+torch::Tensor sum_of(torch::Tensor fresh, const torch::Tensor& x) {
+  return fresh.requires_grad() || x.requires_grad() ? fresh + x : fresh.add_(x);
+}
+
 Conv2d pointwise(int64_t channels) {
   return Conv2d(Conv2dOptions{.in_channels = channels, .out_channels = channels, .kernel = 1, .padding = 0});
 }
@@ -53,9 +59,9 @@ BasicTransformerBlockImpl::BasicTransformerBlockImpl(const TransformerOptions& o
 
 torch::Tensor BasicTransformerBlockImpl::forward(const torch::Tensor& x, const torch::Tensor& context,
                                                  ContextCache* cache) {
-  torch::Tensor y = attn1_(norm1_(x), only_cross_attention_ ? context : torch::Tensor(), cache) + x;
-  y = attn2_(norm2_(y), context, cache) + y;
-  return ff_(norm3_(y)) + y;
+  torch::Tensor y = sum_of(attn1_(norm1_(x), only_cross_attention_ ? context : torch::Tensor(), cache), x);
+  y = sum_of(attn2_(norm2_(y), context, cache), y);
+  return sum_of(ff_(norm3_(y)), y);
 }
 
 Transformer2DImpl::Transformer2DImpl(const TransformerOptions& options)

@@ -461,11 +461,11 @@ def doctor(config: TrainConfig | None = None, *, machine: bool = False, contact_
 def prepare(config: TrainConfig, *, progress: bool = True) -> PrepareReport: ...
 def inspect(path: PathText, *, progress: bool = True) -> Inspection: ...
 def render(*, set: PortraitSet = 'training', seed: int = 0, count: int = 16, subject: int | None = None,
-           views: int = 1, first_view: int = 0, output: PathText = 'renders', size: int = 64, detail: Detail = '64',
+           views: int = 1, first_view: int = 0, output: PathText = 'renders', size: int = 128, detail: Detail = '128',
            captions: bool = True, contact_sheet: PathText = '', threads: int | None = None, overwrite: bool = False,
            config: PathText = '', progress: bool = True) -> RenderReport: ...
 def evaluate(*, images: PathText = '', subject: int | None = None, instance_prompt: str | None = None,
-             class_prompt: str = 'a photo of a person', model: PathText = '', base: PathText = 'portrait-64',
+             class_prompt: str = 'a photo of a person', model: PathText = '', base: PathText = '',
              classifier: PathText = '', device: str = 'auto', dtype: ComputeDtype = 'default', num_images: int = 4,
              num_class_images: int = 128, quick: bool = False, steps: int = 30, guidance_scale: float = 7.5,
              seed: int = 0, output: PathText = 'eval', config: PathText = '',
@@ -752,6 +752,7 @@ class TrainConfig:
         gradient_accumulation_steps: int = ...,
         micro_batch: str = ...,
         gradient_checkpointing: bool = ...,
+        cuda_graphs: bool = ...,
         train_text_encoder: bool = ...,
         rank: int = ...,
         lora_alpha: float | None = ...,
@@ -888,6 +889,7 @@ class TrainConfig:
     gradient_accumulation_steps: int
     micro_batch: str
     gradient_checkpointing: bool
+    cuda_graphs: bool
     train_text_encoder: bool
     rank: int
     lora_alpha: float | None

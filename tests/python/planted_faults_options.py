@@ -80,6 +80,8 @@ OPTIONS: dict[str, Fault] = {
     "unknown device": option("--device", "gpu"),
     "no such GPU": option("--device", "cuda:7"),
     "fp16 on a CPU": option("--mixed-precision", "fp16", "--device", "cpu"),
+    "graphs on a CPU": option("--cuda-graphs", "--device", "cpu"),
+    "graphs with dropout": option("--cuda-graphs", "--method", "lora", "--lora-dropout", "0.1"),
     "micro_batch does not divide": option("--train-batch-size", "4", "--micro-batch", "3"),
     "warm-up longer than the run": option("--lr-scheduler", "linear", "--lr-warmup-steps", "9", "--max-train-steps", "5"),
     "polynomial from too low a rate": option("--lr-scheduler", "polynomial", "--learning-rate", "1e-8"),
@@ -229,6 +231,7 @@ RANKS: dict[str, Fault] = {
     "host list that is empty": srun(""),
     "host list with a long name": srun("a" * 300),
     "host list with an option": srun("-node"),
+    "graphs of several ranks": both(several_ranks(), option("--cuda-graphs")),
     "rank and a fault of the options": both(several_ranks(MASTER_PORT="none"), option("--device", "gpu")),
 }
 

@@ -7,7 +7,7 @@ namespace {
 void add_run_options(TrainOptionGroup group, RunOptions& options) {
   group
       .add("base", &options.base, Resume::kMayChange,  // its files are compared by content
-           "Model to start from: a diffusers folder, or a hub id in the local cache; empty: portrait-64, the bundled "
+           "Model to start from: a diffusers folder, or a hub id in the local cache; empty: portrait-128, the bundled "
            "base.")
       .aliases({"pretrained_model_name_or_path"})
       .placeholder("DIR|ORG/NAME");
@@ -50,6 +50,11 @@ void add_training_options(TrainOptionGroup group, RunOptions& options) {
       .placeholder("N|auto");
   group.add("gradient_checkpointing", &options.gradient_checkpointing, Resume::kMayChange,
             "Recompute activations in the backward pass: less memory, slower.");
+  group.add(
+      "cuda_graphs", &options.cuda_graphs, Resume::kMayChange,
+      "Capture forward and backward pass as CUDA graphs, one for each shape of a batch, and replay them: less "
+      "time between kernels, more memory. A shape whose graph differs from its eager steps stays eager. On a GPU, "
+      "one rank, without lora_dropout.");
   group.add("train_text_encoder", &options.train_text_encoder, Resume::kMustMatch,
             "Train the text encoder(s) as well as the UNet.");
 }

@@ -23,6 +23,7 @@ struct RunOptions {
   std::int64_t gradient_accumulation_steps = 1;  // rounds of one optimizer step
   std::string micro_batch;                       // photos computed at once; empty: the batch
   bool gradient_checkpointing = false;
+  bool cuda_graphs = false;
   bool train_text_encoder = false;
 
   TrainFieldList fields();

@@ -80,7 +80,7 @@ GradientBuckets::~GradientBuckets() {
 }
 
 bool GradientBuckets::needs_buckets() const {
-  if (!is_alone(group_)) return true;
+  if (!is_alone(group_) || options_.memory_stays) return true;
   return options_.float32_gradients &&
          std::any_of(parameters_.begin(), parameters_.end(),
                      [](const NamedParameter& parameter) { return parameter.weight.scalar_type() != torch::kFloat32; });

@@ -9,8 +9,8 @@
 // and its sum goes to that rank alone. With frees_gradients a rank keeps the gradients of its own parameters only: the
 // others have memory from the first of a bucket to when it is sent, and so every micro-batch is summed over the ranks.
 //
-// A process that trains alone, and sums in the weights' own dtype, needs no flat memory: later micro-batches are added
-// to what autograd made, which is given back when the next step begins.
+// A process that trains alone, and sums in the weights' own dtype, needs no flat memory unless asked for: later
+// micro-batches are added to what autograd made, which is given back when the next step begins.
 #pragma once
 
 #include <torch/types.h>
@@ -41,6 +41,7 @@ struct BucketOptions {
   std::vector<std::int64_t> owners = {};       // by parameter: the rank that gets its sum; empty: all ranks get all
   bool frees_gradients = false;  // of parameters with another owner; asks for owners, and for probe() first
   bool sends_bfloat16 = false;   // what goes between ranks; the sums of micro-batches are not rounded
+  bool memory_stays = false;     // gradients lie where they lay in the step before, also of a process alone
 };
 
 class GradientBuckets {
@@ -138,8 +139,7 @@ class GradientBuckets {
   std::deque<std::size_t> on_their_way_;  // buckets, in the order in which they were sent
   std::unique_ptr<ChunkGradients> chunks_;
   std::mutex counting_;  // chunks share the numbers of a bucket
-  std::int64_t rounds_ = 0;
-  std::int64_t round_ = 0;
+  std::int64_t rounds_ = 0, round_ = 0;
   std::uint64_t clock_ = 0;  // hook calls so far
   OverlapRecord overlap_;
   bool order_known_ = false;

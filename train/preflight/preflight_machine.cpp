@@ -33,6 +33,21 @@ torch::Device find_run_device(const TrainConfig& config) {
   return model::find_device(device_for_rank(config.run.device, read_rank_env(), model::has_usable_gpu()), "device");
 }
 
+// Graphs hold what one device does, without random numbers of the host.
+void check_graphs(const TrainConfig& config, std::vector<Problem>& problems) {
+  if (!config.run.cuda_graphs) return;
+  const std::string hint = "leave it out";
+  if (!find_run_device(config).is_cuda()) {
+    problems.push_back({"cuda_graphs", "needs a GPU, and the device is a CPU", hint});
+  }
+  if (const auto ranks = read_rank_env().world_size; ranks > 1) {
+    problems.push_back({"cuda_graphs", "is for one rank (got " + std::to_string(ranks) + " ranks)", hint});
+  }
+  if (config.run.method == "lora" && config.lora.lora_dropout > 0) {
+    problems.push_back({"cuda_graphs", "and lora_dropout contradict each other", hint});
+  }
+}
+
 void check_device(const TrainConfig& config, std::vector<Problem>& problems) {
   try {
     find_run_device(config);
@@ -41,6 +56,7 @@ void check_device(const TrainConfig& config, std::vector<Problem>& problems) {
     return;
   }
   check_precision(config, problems);
+  check_graphs(config, problems);
 }
 
 void check_schedule(const TrainConfig& config, std::vector<Problem>& problems) {

@@ -20,6 +20,9 @@ PartResult parity_part(const ProveContext& context, const std::string& part, con
 // two ranks of Gloo on a CPU.
 PartResult ranks_part(const ProveContext& context);
 
+// Steps by CUDA graphs (cuda_graphs) against the same steps eagerly: losses and norms; time and memory of both.
+PartResult graphs_part(const ProveContext& context);
+
 // A short DreamBooth run: the loss on the photos, with fixed noise, must fall.
 PartResult dreambooth_part(const ProveContext& context);
 

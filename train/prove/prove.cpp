@@ -27,6 +27,7 @@ const std::vector<std::pair<std::string, PartFunction>>& all_parts() {
       {"parity_fp32", [](const ProveContext& context) { return parity_part(context, "parity_fp32", "no"); }},
       {"parity_bf16", [](const ProveContext& context) { return parity_part(context, "parity_bf16", "bf16"); }},
       {"parity_fp16", [](const ProveContext& context) { return parity_part(context, "parity_fp16", "fp16"); }},
+      {"graphs", graphs_part},
       {"ranks", ranks_part},
       {"dreambooth", dreambooth_part},
       {"plan", plan_part},

@@ -1,6 +1,7 @@
 #include "train/prove/step_record.h"
 
 #include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include "model/weights/safetensors_file.h"
 #include "train/prove/adamw_statement.h"
 #include "train/run/memory_use.h"
+#include "train/run/step_graphs.h"
 #include "train/run/train_step.h"
 
 namespace sdtune::train {
@@ -153,7 +155,7 @@ void keep_inputs(Run& run, std::uint64_t step, std::size_t index, model::NamedTe
   const torch::Tensor latents = run.data.latents->latents(slots);
   const model::PromptEmbeds embeds = run.data.texts->states(captions);
   const DiffusionDraws draws = run.loss->draw(keys, latents.sizes(), run.device);
-  const std::string number = "." + std::to_string(index);
+  const std::string number = fmt::format(".{}", index);
   to.emplace_back("latents" + number, kept(latents));
   to.emplace_back("context" + number, kept(embeds.context));
   to.emplace_back("noise" + number, kept(draws.noise));
@@ -194,6 +196,7 @@ StepRecord record_steps(Run& run, std::int64_t count, const StepFunction& step) 
                        {"skipped", skipped},
                        {"first_step", first},
                        {"reduced_bytes", run.group->reduced_bytes()},
+                       {"replayed", run.graphs ? run.graphs->replays() : 0},
                        {"peak_bytes", max_memory_bytes(run.device)}});
   return record;
 }

@@ -26,7 +26,8 @@ namespace sdtune::train {
 
 struct StepRecord {
   model::NamedTensors tensors;
-  Json facts = Json::object();  // device, dtype, ranks, skipped, first_step, reduced_bytes, seconds_a_step, peak_bytes
+  Json facts =
+      Json::object();  // device, dtype, ranks, skipped, first_step, reduced_bytes, seconds_a_step, replayed, peak_bytes
 
   const torch::Tensor* find(const std::string& name) const;
 };

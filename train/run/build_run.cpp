@@ -24,6 +24,7 @@
 #include "train/resume/resume_fingerprint.h"
 #include "train/run/memory_use.h"
 #include "train/run/micro_batch.h"
+#include "train/run/step_graphs.h"
 #include "train/run/train_step.h"
 #include "train/shard/shard_layout.h"
 
@@ -136,6 +137,7 @@ void build_optimizer(Run& run) {
   bucket_options.owners = owners;
   bucket_options.frees_gradients = !owners.empty() && run.config.dist.shard == "gradients";
   bucket_options.sends_bfloat16 = run.config.dist.comm_hook == "bf16";
+  bucket_options.memory_stays = run.config.run.cuda_graphs;
   run.buckets = std::make_unique<GradientBuckets>(std::move(named), *run.group, bucket_options);
   for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].gradient = run.buckets->gradient(i);
   run.shards = std::make_unique<Shards>(parameters, owners, *run.group);
@@ -187,6 +189,17 @@ void resume_from(Run& run, const ResumePoint& resume) {
   run.first_step = state.step;
   run.attempt = state.attempt + 1;
   run.last_checkpoint = resume.checkpoint;
+}
+
+void build_graphs(Run& run) {
+  if (!run.config.run.cuda_graphs) return;
+  const auto gradients = [&run] {
+    std::vector<torch::Tensor> all;
+    for (const TrainedParameter& parameter : run.shards->parameters()) all.push_back(parameter.gradient);
+    return all;
+  };
+  run.graphs = std::make_shared<StepGraphs>(
+      run.device, [&run](const StepInputs& inputs) { return compute_gradients(run, inputs); }, gradients);
 }
 
 // Where gradients are freed as soon as they are sent, it must be known before the first step which bucket is done when.
@@ -301,6 +314,7 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::shared_ptr<Proces
   run->uses_chunks = computes_in_chunks(*run);
   if (run->config.run.micro_batch == "auto") fit_micro_batch(*run);
   learn_gradient_order(*run);
+  build_graphs(*run);
   note_shards(*run);
   return run;
 }

@@ -34,6 +34,8 @@
 
 namespace sdtune::train {
 
+class StepGraphs;
+
 struct Run {
   explicit Run(model::ModelBundle base) : bundle(std::move(base)) {}
 
@@ -63,6 +65,7 @@ struct Run {
   std::unique_ptr<WeightAverage> average;    // of this rank's; null without use_ema
   GradientSums gradient_sums;                // of the last step; only of shards
   std::unique_ptr<GradScaler> scaler;
+  std::shared_ptr<StepGraphs> graphs;  // null without cuda_graphs
   LrSchedule schedule;
   std::vector<double> base_rates;  // of UNet and text encoders, before the curve
   torch::Tensor rates_by_update;   // [total_steps + 1, 2] float64 on the device: rates of the update after i others

@@ -1,6 +1,5 @@
 #include "train/run/train_step.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
@@ -8,14 +7,12 @@
 #include <utility>
 
 #include "model/core/chunk_threads.h"
-#include "model/core/device_copy.h"
 #include "model/core/out_of_memory.h"
-#include "model/core/random.h"
-#include "model/pipeline/prompt_encoding.h"
 #include "train/objective/prior_preservation.h"
 #include "train/optim/clip_grad.h"
 #include "train/parameters/trainable_parameters.h"
 #include "train/run/micro_batch.h"
+#include "train/run/step_graphs.h"
 
 namespace sdtune::train {
 
@@ -44,89 +41,6 @@ std::vector<MicroBatch> micro_batches(Run& run, std::uint64_t step, std::int64_t
   return batches;
 }
 
-std::vector<model::SampleKey> step_keys(const std::vector<BatchSlot>& slots) {
-  std::vector<model::SampleKey> keys;
-  for (const BatchSlot& slot : slots) keys.push_back(slot.key());
-  return keys;
-}
-
-std::string caption(const Run& run, const BatchSlot& slot) {
-  const DataOptions& options = run.config.data;
-  if (slot.class_image) return run.data.class_images[static_cast<std::size_t>(slot.image)].prompt;
-  const auto seed = static_cast<std::uint64_t>(run.config.run.seed);
-  const model::DrawKey key{seed, model::Draw::kDropout, slot.step, slot.sample, slot.class_image};
-  if (options.caption_dropout_rate > 0 && model::draw_uniform(key) < options.caption_dropout_rate) return "";
-  return run.data.photos.photos[static_cast<std::size_t>(slot.image)].caption;
-}
-
-std::vector<std::string> captions(const Run& run, const std::vector<BatchSlot>& slots) {
-  std::vector<std::string> texts;
-  for (const BatchSlot& slot : slots) texts.push_back(caption(run, slot));
-  return texts;
-}
-
-// Whether a caption that several samples share may be encoded once: not where the text encoder's LoRA drops by sample,
-// nor on a GPU, which would add its gradients up in an order of its own.
-bool encodes_each_once(const Run& run) {
-  return run.device.is_cpu() && !(run.is_lora() && run.config.lora.lora_dropout > 0);
-}
-
-torch::Tensor rows_of(const torch::Tensor& all, const torch::Tensor& rows) {
-  return all.defined() ? all.index_select(0, rows) : all;
-}
-
-// With gradients to the text encoders in the steps that train them.
-model::PromptEmbeds prompt_embeds(Run& run, const std::vector<BatchSlot>& slots) {
-  const std::vector<std::string> texts = captions(run, slots);
-  if (!run.trains_text()) return run.data.texts->states(texts);
-  const torch::AutoGradMode with_gradients(run.trains_text_at(slots.front().step));
-  if (!encodes_each_once(run)) return model::encode_prompts(run.bundle, run.data.texts->ids(texts));
-  std::vector<std::string> distinct;
-  torch::Tensor rows = torch::empty({std::ssize(texts)}, torch::kInt64);
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    const auto found = std::find(distinct.begin(), distinct.end(), texts[i]);
-    rows.data_ptr<std::int64_t>()[i] = found - distinct.begin();
-    if (found == distinct.end()) distinct.push_back(texts[i]);
-  }
-  const model::PromptEmbeds each = model::encode_prompts(run.bundle, run.data.texts->ids(distinct));
-  if (distinct.size() == texts.size()) return each;
-  return {rows_of(each.context, rows), rows_of(each.pooled, rows)};
-}
-
-DiffusionBatch load_batch(Run& run, const std::vector<BatchSlot>& slots) {
-  RECORD_USER_SCOPE("load batch");
-  const model::PromptEmbeds embeds = prompt_embeds(run, slots);
-  DiffusionBatch batch;
-  batch.latents = run.data.latents->latents(slots).to(run.dtype);
-  batch.context = embeds.context;
-  if (run.bundle.is_xl()) {
-    batch.added = {embeds.pooled, model::copy_to_device(run.data.latents->time_ids(slots), run.device)};
-  }
-  if (run.data.masks) batch.mask = model::copy_to_device(run.data.masks->of(slots), run.device);
-  batch.keys = step_keys(slots);
-  return batch;
-}
-
-// One forward: the loss of each of some images of one size.
-torch::Tensor sample_losses(Run& run, const std::vector<BatchSlot>& slots) {
-  run.dropout->set(step_keys(slots));  // text encoders may drop, too
-  const DiffusionBatch batch = load_batch(run, slots);
-  RECORD_USER_SCOPE("forward");
-  const DiffusionDraws draws = run.loss->draw(batch.keys, batch.latents.sizes(), run.device);
-  return run.loss->sample_losses(run.bundle.unet, batch, draws);
-}
-
-// The photos of a step are of one size and so are its class images; buckets may make these two different ones.
-torch::Tensor sample_losses(Run& run, const MicroBatch& micro) {
-  const LatentCache& latents = *run.data.latents;
-  if (latents.size_of(micro.slots.front()) == latents.size_of(micro.slots.back())) {
-    return sample_losses(run, micro.slots);
-  }
-  const auto middle = micro.slots.begin() + static_cast<std::ptrdiff_t>(micro.instances);
-  const std::vector<BatchSlot> photos(micro.slots.begin(), middle), class_images(middle, micro.slots.end());
-  return torch::cat({sample_losses(run, photos), sample_losses(run, class_images)});
-}
-
 MicroBatch chunk_of(const MicroBatch& micro, const model::ChunkRange& range) {
   const auto first = micro.slots.begin();
   return {{first + range.begin, first + range.end},
@@ -134,7 +48,7 @@ MicroBatch chunk_of(const MicroBatch& micro, const model::ChunkRange& range) {
 }
 
 // Adds the samples' share to the gradients, and returns their share of the two losses: [2].
-torch::Tensor compute_chunk(Run& run, const MicroBatch& samples) {
+torch::Tensor compute_chunk(Run& run, const MicroInputs& samples) {
   const torch::Tensor losses = sample_losses(run, samples);
   RECORD_USER_SCOPE("backward");
   const LossShare share = share_of_loss(losses, samples.instances, run.data.plan->shape().effective());
@@ -151,7 +65,8 @@ torch::Tensor accumulate(Run& run, const MicroBatch& micro) {
   std::vector<torch::Tensor> losses(static_cast<std::size_t>(chunks));
   model::run_chunks(chunks, [&](std::int64_t index) {
     const model::ChunkRange range = model::chunk_range(std::ssize(micro.slots), chunks, index);
-    losses[static_cast<std::size_t>(index)] = compute_chunk(run, chunk_of(micro, range));
+    const MicroBatch chunk = chunk_of(micro, range);
+    losses[static_cast<std::size_t>(index)] = compute_chunk(run, gather_inputs(run, chunk.slots, chunk.instances));
   });
   run.dropout->clear();  // nothing is dropped from validation images
   return chunks == 1 ? losses.front() : torch::stack(losses).sum(0);
@@ -164,9 +79,8 @@ torch::Tensor rates_of(const Run& run, std::uint64_t step, const torch::Tensor& 
   return rates;
 }
 
-// The step's gradients into the buckets, summed over the ranks; returns the two losses, and with several ranks how
-// long they took (StepTimes): [2] or [2 + 2 x ranks].
-torch::Tensor compute_gradients(Run& run, std::uint64_t step) {
+// The two losses: [2], and the gradients into the buckets.
+torch::Tensor compute_eagerly(Run& run, std::uint64_t step) {
   const std::int64_t rounds = run.data.plan->shape().rounds;
   run.buckets->begin_step(rounds * run.data.plan->shape().batch_size / run.micro_batch);
   torch::Tensor losses = torch::zeros({2}, torch::TensorOptions().device(run.device));
@@ -177,6 +91,27 @@ torch::Tensor compute_gradients(Run& run, std::uint64_t step) {
   }
   RECORD_USER_SCOPE("sum over ranks");
   run.buckets->finish_step();
+  return losses;
+}
+
+// The same by the graph of the step's shape: all that it reads is there before it begins.
+torch::Tensor compute_by_graph(Run& run, std::uint64_t step) {
+  std::vector<MicroInputs> inputs;
+  for (std::int64_t round = 0; round < run.data.plan->shape().rounds; ++round) {
+    for (const MicroBatch& micro : micro_batches(run, step, round)) {
+      if (run.before_micro_batch) run.before_micro_batch(step, micro.instances);
+      inputs.push_back(gather_inputs(run, micro.slots, micro.instances));
+    }
+  }
+  const torch::Tensor losses = run.graphs->compute(std::move(inputs));
+  for (Problem& warning : run.graphs->warnings()) run.warnings.push_back(std::move(warning));
+  return losses;
+}
+
+// The step's gradients into the buckets, summed over the ranks; returns the two losses, and with several ranks how
+// long they took (StepTimes): [2] or [2 + 2 x ranks].
+torch::Tensor compute_gradients(Run& run, std::uint64_t step) {
+  const torch::Tensor losses = run.graphs ? compute_by_graph(run, step) : compute_eagerly(run, step);
   return run.stops->sum(run.group->world_size() == 1 ? losses : torch::cat({losses, run.times->own()}));
 }
 
@@ -192,6 +127,7 @@ void shrink_micro_batch(Run& run, std::uint64_t step) {
                           "memory ran out in step " + std::to_string(step + 1) + " with " + std::to_string(before) +
                               " photos at once; the step is done again with " + std::to_string(run.micro_batch),
                           ""});
+  if (run.graphs) run.graphs->clear();
   if (run.device.is_cuda()) c10::getDeviceAllocator(c10::kCUDA)->emptyCache();
 }
 
@@ -207,6 +143,19 @@ torch::Tensor compute_gradients_that_fit(Run& run, std::uint64_t step) {
 }
 
 }  // namespace
+
+torch::Tensor compute_gradients(Run& run, const std::vector<MicroInputs>& inputs) {
+  run.buckets->begin_step(std::ssize(inputs));
+  torch::Tensor losses = torch::zeros({2}, torch::TensorOptions().device(run.device));
+  for (const MicroInputs& micro : inputs) {
+    run.buckets->begin_round();
+    run.dropout->begin(1);
+    losses += compute_chunk(run, micro);
+    run.dropout->clear();
+  }
+  run.buckets->finish_step();
+  return losses;
+}
 
 void probe_gradients(Run& run) {
   const auto first = [&] {

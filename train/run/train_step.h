@@ -4,8 +4,9 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <vector>
 
-#include "train/run/run.h"
+#include "train/run/step_inputs.h"
 
 namespace sdtune::train {
 
@@ -19,6 +20,10 @@ enum StepNumber : std::int64_t { kLossInstance, kLossPrior, kGradNorm, kLossScal
 // With micro_batch: auto on one rank, a step that runs out of memory is begun again with a smaller micro-batch, and
 // run.warnings says so; nothing is lost, because nothing was changed yet.
 torch::Tensor train_step(Run& run, std::uint64_t step);
+
+// Forward and backward of a step of these micro-batches on one rank, with nothing asked of the host: the gradients into
+// the buckets, and the two losses, [2].
+torch::Tensor compute_gradients(Run& run, const std::vector<MicroInputs>& inputs);
 
 // Forward and backward of one micro-batch of the first step; the gradients go nowhere. To see whether memory suffices.
 void probe_gradients(Run& run);
