@@ -114,7 +114,7 @@ def summarize(work: Work, recipe: Recipe, subjects: list[int]) -> dict[str, obje
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recipes", nargs="+", metavar="RECIPE", type=Recipe.parse)
-    parser.add_argument("--base", default="portrait-64")
+    parser.add_argument("--base", default="portrait-128")
     parser.add_argument("--subjects", type=int, nargs="+", default=[20, 21, 22])
     parser.add_argument("--folder", type=Path, help="of the runs (default: runs/recipes_BASE)")
     parser.add_argument("--eval-flags", default="--quick")

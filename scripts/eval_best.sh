@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-runs/best}
 program=${SDTUNE_PROGRAM:-.venv/bin/sdtune}
-base=${BASE:-portrait-64}
+base=${BASE:-portrait-128}
 case "$base" in *128*) detail=128 ;; *) detail=64 ;; esac  # of the people that a base knows
 read -r -a eval_flags <<< "${EVAL_FLAGS:-}"
 train_flags=(--base "$base" --max-train-steps 1000 --checkpointing-steps 100 --identity-steps 100)

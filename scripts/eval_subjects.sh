@@ -4,15 +4,16 @@
 #
 #   scripts/eval_subjects.sh [FOLDER]      default: runs/subjects
 #
-# BASE and JUDGE name folders to use instead of the installed ones, SUBJECTS other numbers ("0 1 2"), EVAL_FLAGS more flags
-# of eval (--quick), TRAIN_ONLY=1 leaves the evaluation to a later call, TRAIN_FLAGS more flags of train: only without them the
+# BASE and JUDGE name folders to use instead of the installed ones, DETAIL the people to render (64 or 128) where it is not that
+# of the base, SUBJECTS other numbers ("0 1 2"), EVAL_FLAGS more flags of eval (--quick), TRAIN_ONLY=1 leaves the evaluation to a later call, TRAIN_FLAGS more flags of train: only without them the
 # figures are those of the defaults.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-runs/subjects}
 program=${SDTUNE_PROGRAM:-.venv/bin/sdtune}
-base=${BASE:-portrait-64}
+base=${BASE:-portrait-128}
 case "$base" in *128*) detail=128 ;; *) detail=64 ;; esac  # of the people that a base knows
+detail=${DETAIL:-$detail}
 read -r -a train_flags <<< "${TRAIN_FLAGS:-}"
 read -r -a eval_flags <<< "${EVAL_FLAGS:-}"
 [ -z "${JUDGE:-}" ] || eval_flags+=(--judge "$JUDGE")

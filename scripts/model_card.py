@@ -227,7 +227,7 @@ def write_record(path: Path, record: dict) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--base", choices=sorted(BASES), default="portrait-64")
+    parser.add_argument("--base", choices=sorted(BASES), default="portrait-128")
     parser.add_argument("--run", type=Path)
     parser.add_argument("--stage", choices=["vae", "classifier", "text", "base"])
     parser.add_argument("--machine", default="")

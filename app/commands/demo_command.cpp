@@ -64,14 +64,12 @@ class DemoCommand : public Command {
     device_ = "cpu";
   }
 
-  // Six prompts, before and after. A sampler that adds noise at each step gives this small base's faces more detail
-  // than the base's default.
+  // Six prompts, before and after.
   int generate(const fs::path& photos) const {
     const fs::path sheet = model::free_path(fs::path(output_) / "sheet.png");  // an earlier demo's stays
-    const int code =
-        run_command_line({"sample", "--model", output_, "--prompts", "demo", "--sampler", "dpm++2m_sde", "--grid",
-                          sheet.string(), "--compare", kBundledBase, "--references", photos.string(), "--output",
-                          (fs::path(output_) / "images").string(), "--device", device_});
+    const int code = run_command_line({"sample", "--model", output_, "--prompts", "demo", "--grid", sheet.string(),
+                                       "--compare", kBundledBase, "--references", photos.string(), "--output",
+                                       (fs::path(output_) / "images").string(), "--device", device_});
     if (code == 0) std::fprintf(stderr, "the sheet is %s\n", sheet.c_str());
     return code;
   }

@@ -14,12 +14,15 @@
 #include "app/ui/progress_line.h"
 #include "model/core/device.h"
 #include "model/core/tf32_scope.h"
+#include "model/files/file_system.h"
 #include "model/files/hub_cache.h"
+#include "model/files/install_paths.h"
 #include "model/files/model_note.h"
 #include "model/image/png_write.h"
 #include "model/lora/lora_model.h"
 #include "model/machine/compute_dtype.h"
 #include "model/pipeline/bundle.h"
+#include "train/config/load_config.h"
 #include "train/identity/model_images.h"
 #include "train/portrait/classifier/classifier_file.h"
 #include "train/portrait/classifier/portrait_images.h"
@@ -43,6 +46,15 @@ std::string words_after_opening(const std::string& prompt, const char* option, s
   return {};
 }
 
+// What the model was trained from: a LoRA's note names it, of a run its config.yaml; of other models nothing does.
+std::string base_of(const fs::path& model) {
+  if (const ModelNote note = read_model_note(model); !note.base.empty()) return note.base;
+  const fs::path config = model.parent_path() / "config.yaml";
+  const bool is_of_run = model.filename() == "model" && is_file(config);
+  const std::string base = is_of_run ? train::load_train_config(config, {}).config.run.base : "";
+  return base.empty() ? kBundledBase : base;
+}
+
 class EvalCommand : public Command {
  public:
   CommandHelp help() const override {
@@ -55,7 +67,7 @@ class EvalCommand : public Command {
     read_options(arguments);
     const ChosenModel chosen = choose_model(options_.model, "runs");
     if (!options_.instance_prompt) choose_trigger(chosen.folder);
-    const fs::path base_folder = find_model_folder(options_.base);
+    const fs::path base_folder = find_model_folder(options_.base.empty() ? base_of(chosen.folder) : options_.base);
     const torch::Device device = model::parse_device(options_.device, "--device");
     const model::Tf32Scope tf32(false);  // --dtype float32 measures in float32
     if (const std::string warning = model::device_warning(options_.device); !warning.empty()) {

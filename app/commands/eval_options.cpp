@@ -29,7 +29,10 @@ void add_model(OptionGroup group, EvalOptions& options) {
       .add("model", &options.model,
            "Trained model: a diffusers folder or run folder; empty: the newest finished run under runs/.")
       .placeholder("DIR");
-  group.add("base", &options.base, "Model before training, for comparison.")
+  group
+      .add("base", &options.base,
+           "Model before training, for comparison; empty: the one that the run or LoRA was trained from, else the "
+           "bundled base.")
       .aliases({"pretrained_model_name_or_path"})
       .placeholder("DIR|ORG/NAME");
   group

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "model/files/install_paths.h"
 #include "model/generate/generate_options.h"
 #include "model/options/field.h"
 
@@ -16,8 +15,8 @@ struct EvalOptions {
   std::string images;                   // the photos that the model was tuned on; empty: rendered ones of `subject`
   std::optional<std::int64_t> subject;  // reserved person; unset: as labels.jsonl beside the photos says
   std::string model;                    // empty: see chosen_model.h
-  std::string base = kBundledBase;
-  std::string classifier;                      // empty: the installed one
+  std::string base;                     // empty: the run's own, else the bundled base
+  std::string classifier;               // empty: the installed one
   std::optional<std::string> instance_prompt;  // unset: with the words that the model notes, else "sks person"
   std::string class_prompt = "a photo of a person";
   std::int64_t num_images = 4;  // per prompt

@@ -34,8 +34,8 @@ void add_render_output(OptionGroup group, RenderOptions& options) {
   group.add("size", &options.size, "Side of an image.").unit("px").range(16, 1024);
   group
       .add("detail", &options.detail,
-           "How much is modelled: people made for 64 px, which the bundled base and classifier know, or for 128 px and "
-           "more (eyelids, strands of hair, wrinkles, heads that turn by 35 degrees).")
+           "How much is modelled: 128, for 128 px and more (eyelids, strands of hair, wrinkles, heads that turn by 35 "
+           "degrees), whom the bundled base portrait-128 knows; 64: the simpler people of portrait-64.")
       .choices({"64", "128"});
   group.add("captions", &options.captions, "Write each image's caption beside it, as the .txt file that train reads.");
   group

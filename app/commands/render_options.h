@@ -21,8 +21,8 @@ struct RenderOptions {
   std::optional<std::int64_t> subject;  // one reserved person, instead of set, seed and count
   std::int64_t views = 1;               // images of each person
   std::int64_t first_view = 0;
-  std::int64_t size = 64;  // px
-  std::string detail = "64";
+  std::int64_t size = 128;  // px
+  std::string detail = "128";
   bool captions = true;
   std::string contact_sheet;            // a PNG file; empty: none
   std::optional<std::int64_t> threads;  // unset: one a core

@@ -15,9 +15,9 @@ bool is_hub_id(const std::string& name);
 // The folder of a model in the cache: models--org--name.
 std::string hub_repository_name(const std::string& id);
 
-// `name` itself when it is a folder; the installed base for portrait-64; the cached snapshot (refs/main, else the
-// newest) when it has the form org/name. Throws WeightError with the command that fetches it as a hint when it is
-// neither, and when a file of the snapshot is a link that leaves the cache.
+// `name` itself when it is a folder; the installed base for portrait-128 and portrait-64; the cached snapshot
+// (refs/main, else the newest) when it has the form org/name. Throws WeightError with the command that fetches it as a
+// hint when it is neither, and when a file of the snapshot is a link that leaves the cache.
 std::filesystem::path find_model_folder(const std::string& name);
 
 }  // namespace sdtune

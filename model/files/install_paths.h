@@ -8,12 +8,12 @@
 
 namespace sdtune {
 
-// The path of `relative` ("configs/full_sd15.yaml", "models/portrait-64") among the installed files
+// The path of `relative` ("configs/full_sd15.yaml", "models/portrait-128") among the installed files
 // (PREFIX/share/sdtune above the program or Python module), or in the source tree that it was built in. SDTUNE_SHARE
 // names another folder. Empty when it is nowhere.
 std::filesystem::path find_shared_file(const std::filesystem::path& relative);
 
-inline constexpr const char* kBundledBase = "portrait-64";  // where no base is named
+inline constexpr const char* kBundledBase = "portrait-128";  // where no base is named
 inline constexpr std::array<std::string_view, 2> kBundledBases = {"portrait-64", "portrait-128"};
 
 bool is_bundled_base(std::string_view name);

@@ -106,6 +106,11 @@ void require_files(const std::vector<std::string>& values, const std::map<std::s
   if (!problems.empty()) throw ConfigError(std::move(problems));
 }
 
+// Images of a bundled base have its name for a path: its folder is another on each machine.
+std::string bundled_base_named(const std::string& name) {
+  return find_bundled_base(is_bundled_base(name) ? name : kBundledBase).string();
+}
+
 }  // namespace
 
 std::string model_name(const fs::path& folder) {
@@ -115,9 +120,9 @@ std::string model_name(const fs::path& folder) {
 ImageSources read_sources(const fs::path& folder, const std::string& given, const GenerateOptions& options) {
   std::error_code status;
   ImageSources sources;
-  const bool bundled = folder == find_bundled_base();
-  sources.model = bundled ? "" : given.empty() ? folder.string() : given;
   sources.model_name = model_name(folder);
+  const bool bundled = is_bundled_base(sources.model_name) && folder == find_bundled_base(sources.model_name);
+  sources.model = bundled ? "" : given.empty() ? folder.string() : given;
   const bool is_model = fs::exists(folder / "model_index.json", status);
   sources.fingerprint = is_model ? model_fingerprint(folder) : content_hash(folder);
   for (const std::string& value : file_values(options_json(options))) {
@@ -159,7 +164,7 @@ AppliedMetadata apply_metadata(const Json& metadata, const std::string& where, c
     applied.batch = {metadata.at("batch").at("first_seed").get<std::int64_t>(),
                      metadata.at("batch").at("count").get<std::int64_t>()};
     const auto path = metadata.at("model").at("path").get<std::string>();
-    applied.model = path.empty() ? find_bundled_base().string() : path;
+    applied.model = path.empty() ? bundled_base_named(metadata.at("model").at("name").get<std::string>()) : path;
   } catch (const Json::exception& error) {
     throw ConfigError(where, std::string("holds metadata that cannot be read: ") + error.what());
   }

@@ -7,6 +7,7 @@ checked does not depend on how good it is.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -120,7 +121,7 @@ def test_the_sheet_has_three_rows_of_fourteen(evaluated: tuple[Path, dict]) -> N
 def test_reads_the_subject_off_rendered_photos(classifier: Path, quick: list[str], evaluated: tuple[Path, dict],
                                                tmp_path: Path) -> None:
     photos = tmp_path / "photos"
-    assert run(["render", "--subject", "3", "--views", "5", "--size", "64", "--output", str(photos)]).returncode == 0
+    assert run(["render", "--subject", "3", "--views", "5", "--size", "64", "--detail", "64", "--output", str(photos)]).returncode == 0
     done = run(["eval", *quick, "--judge", str(classifier), "--images", str(photos), "--output", str(tmp_path / "out"),
                 "--json"])
     assert done.returncode == 0, done.stderr
@@ -130,6 +131,23 @@ def test_reads_the_subject_off_rendered_photos(classifier: Path, quick: list[str
     assert {**found, "images": None, "output": ""} == {**evaluated[1], "output": ""}
     other = run(["eval", *quick, "--judge", str(classifier), "--images", str(photos), "--subject", "4"])
     assert other.returncode == 2 and "--subject" in other.stderr
+
+
+def test_the_base_is_the_one_that_the_run_names(classifier: Path, tiny_base: Path, tmp_path: Path) -> None:
+    """Where --base is not given; one that is gone is said by name."""
+    folder = tmp_path / "run"
+    shutil.copytree(tiny_base, folder / "model")
+    words = ["eval", "--model", str(folder), "--quick", "--steps", "1", "--device", "cpu", "--judge", str(classifier), "--subject", "3", "--json",
+             "--output", str(tmp_path / "out")]
+    (folder / "config.yaml").write_text(f"base: {tiny_base}\n")
+    done = run(words)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["base"] == str(tiny_base)
+    (folder / "config.yaml").write_text("base: ./nowhere\n")
+    done = run(words)
+    assert done.returncode == 2 and "./nowhere" in done.stderr
+    done = run([*words, "--base", str(tiny_base)])
+    assert done.returncode == 0, done.stderr
 
 
 def test_refuses_what_it_cannot_measure(classifier: Path, quick: list[str], tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def words(base: Path, output: Path, *options: str) -> list[str]:
     return ["train", "--base", str(base), "--images", str(PHOTOS), "--output", str(output), "--device", "cpu",
-            "--learning-rate", "1e-2", "--lr-scheduler", "constant", "--lr-warmup-steps", "0", "--max-train-steps",
+            "--learning-rate", "2e-2", "--lr-scheduler", "constant", "--lr-warmup-steps", "0", "--max-train-steps",
             str(STEPS), "--checkpointing-steps", "3", "--identity-steps", "2", "--num-identity-images", "8",
             "--identity-inference-steps", "2", *options]
 
@@ -133,7 +133,7 @@ def test_patience_ends_the_run_on_a_plateau(base: Path, watched: Path, tmp_path:
     output = tmp_path / "early"
     events: list[sdtune.IdentityEvent] = []
     config = sdtune.TrainConfig(
-        base=str(base), images=str(PHOTOS), output=str(output), device="cpu", learning_rate=1e-2,
+        base=str(base), images=str(PHOTOS), output=str(output), device="cpu", learning_rate=2e-2,
         lr_scheduler="constant", lr_warmup_steps=0, max_train_steps=STEPS, checkpointing_steps=3, identity_steps=2,
         num_identity_images=8, identity_inference_steps=2, early_stop_patience=1)
     result = sdtune.train(config, on_identity=events.append)
@@ -169,7 +169,7 @@ def test_two_ranks_see_the_same_curve(base: Path, watched: Path, tmp_path: Path)
     assert run(words(base, one, "--train-batch-size", "2")).returncode == 0
     for left, right in zip(looks_of(output), looks_of(one), strict=True):
         assert left["step"] == right["step"]
-        assert left["identity"] == pytest.approx(right["identity"], abs=1e-2)
+        assert left["identity"] == pytest.approx(right["identity"], abs=2e-2)
 
 
 @pytest.mark.parametrize(("change", "said"), [

@@ -57,7 +57,7 @@ def test_images_captions_and_labels_match(tmp_path: Path) -> None:
         for attribute, names in ATTRIBUTES.items():
             assert seen[attribute] in names
         assert ("glasses" in caption) <= (seen["glasses"] != "none")
-        assert len(label["identity"]) == 27 and len(seen["light"]) == 3
+        assert len(label["identity"]) == 29 and len(seen["light"]) == 3
     first, second = labels[0], labels[1]
     assert first["identity"] == second["identity"] and first["context"] != second["context"]
     assert first["identity"] != labels[2]["identity"]
@@ -78,10 +78,9 @@ def test_a_seed_is_an_image(tmp_path: Path) -> None:
 
 
 def test_detail_is_what_is_asked_for_at_any_size(tmp_path: Path) -> None:
-    """The coarse people, whom the bundled classifier knows, unless the finer ones are asked for; labels say which it is."""
+    """The people whom the bundled base knows, unless the simpler ones are asked for; labels say which it is."""
     folders = {}
-    for name, words in {"small": ["--size", "64"], "large": ["--size", "128", "--detail", "128"], "fine": ["--size", "64", "--detail", "128"],
-                        "coarse": ["--size", "128"]}.items():
+    for name, words in {"small": ["--size", "64", "--detail", "64"], "large": [], "fine": ["--size", "64"], "coarse": ["--detail", "64"]}.items():
         folders[name] = tmp_path / name
         render(folders[name], "--count", "3", *words)
     assert [{label["detail"] for label in labels_of(folders[name])} for name in ("small", "large", "fine", "coarse")] == [

@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 constexpr const char* kMethods[] = {"full", "lora"};
 // Family, and what it is called; "" is any other base.
 constexpr std::pair<const char*, const char*> kFamilies[] = {
-    {"portrait-64", "portrait-64, the bundled base"},
-    {"portrait-128", "portrait-128, the bundled base of 128 px"},
+    {"portrait-128", "portrait-128, the bundled base"},
+    {"portrait-64", "portrait-64, the bundled base of 64 px"},
     {"sd15", "Stable Diffusion 1.x"},
     {"sd21", "Stable Diffusion 2.x"},
     {"sdxl", "Stable Diffusion XL"},

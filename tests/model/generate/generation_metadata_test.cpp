@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/files/install_paths.h"
 #include "model/generate/a1111_parameters.h"
 
 namespace sdtune::model {
@@ -45,6 +46,19 @@ TEST(GenerationMetadata, ComesBackAsItWasWritten) {
   EXPECT_EQ(read.prompt, "a dog");
   EXPECT_EQ(read.guidance_scale, 5.0);
   EXPECT_EQ(read.num_images, 1);
+}
+
+// Without a path it is an image of a bundled base: until portrait-128 became what is taken without --model, of
+// portrait-64.
+TEST(GenerationMetadata, FindsTheBundledBaseByItsName) {
+  GenerateOptions options;
+  for (const std::string name : {"portrait-64", "portrait-128"}) {
+    const Json metadata = generation_metadata(options, {"", name, "abc", {}}, {0, 1});
+    EXPECT_EQ(apply_metadata(metadata, "old", {}, options).model, find_bundled_base(name));
+    const ImageSources sources = read_sources(find_bundled_base(name), "", options);
+    EXPECT_EQ(sources.model, "");
+    EXPECT_EQ(sources.model_name, name);
+  }
 }
 
 TEST(A1111Parameters, AreWrittenAsTheWebInterfaceReadsThem) {

@@ -232,7 +232,7 @@ TEST_F(LoadConfig, ListsWhatThePresetSetAndNothingOverrode) {
 TEST(Presets, AreListedWithTheirValues) {
   const std::vector<Preset> presets = installed_presets();
   ASSERT_THAT(presets, SizeIs(11));
-  EXPECT_EQ(presets.front().file, "full_portrait-64.yaml");
+  EXPECT_EQ(presets.front().file, "full_portrait-128.yaml");
   EXPECT_EQ(presets.back().file, "lora.yaml");
   EXPECT_EQ(presets.back().applies_to, "--method lora, any other base");
   ASSERT_NE(presets.back().value_of("learning_rate"), nullptr);
