@@ -19,7 +19,7 @@ import nbformat
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "examples" / "notebooks"
 OWN = ("first_portrait.ipynb", "lora_in_diffusers.ipynb")  # own_photos.ipynb needs a Stable Diffusion folder
-LARGEST_OUTPUT = 200_000  # bytes of one type of one output
+LARGEST_OUTPUT = 260_000  # bytes of one type of one output
 # A widget's state lives in the kernel: a committed notebook shows the HTML that is there without ipywidgets.
 WITHOUT_WIDGETS = "import sys\nsys.modules['ipywidgets'] = None"
 
