@@ -13,7 +13,7 @@ constexpr int64_t kFeedForwardFactor = 4;
 
 // In the memory of `fresh` where no gradient is asked for: a view of another result, as a product of rows may be, would
 // cost backward a copy.
-torch::Tensor sum_of(torch::Tensor fresh, const torch::Tensor& x) {
+torch::Tensor sum_of(const torch::Tensor& fresh, const torch::Tensor& x) {
   return fresh.requires_grad() || x.requires_grad() ? fresh + x : fresh.add_(x);
 }
 
