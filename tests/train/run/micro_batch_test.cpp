@@ -3,11 +3,9 @@
 #include <c10/core/Allocator.h>
 #include <gtest/gtest.h>
 
-#include "model/image/png_write.h"
-#include "model/pipeline/bundle.h"
 #include "tests/support/no_portrait_readers.h"
 #include "tests/support/scratch_folder.h"
-#include "tests/support/tiny_bundle.h"
+#include "tests/support/tiny_training.h"
 #include "train/preflight/preflight.h"
 #include "train/run/build_run.h"
 #include "train/run/train_step.h"
@@ -36,15 +34,7 @@ TEST(MicroBatch, IsTheLargestThatFits) {
 
 class FittedRun : public testing::Test {
  protected:
-  void SetUp() override {
-    model::save_bundle(real_file_system(), test::make_tiny_bundle(scratch_, false), scratch_.path() / "base",
-                       torch::kFloat32);
-    std::filesystem::create_directories(scratch_.path() / "photos");
-    for (int photo = 0; photo < 5; ++photo) {
-      Image image{16, 16, std::vector<std::uint8_t>(16 * 16 * 3, static_cast<std::uint8_t>(40 * photo))};
-      model::write_png(real_file_system(), scratch_.path() / "photos" / (std::to_string(photo) + ".png"), image, {});
-    }
-  }
+  void SetUp() override { test::write_tiny_training(scratch_); }
 
   std::unique_ptr<TrainingRun> make_run(const std::string& micro_batch) {
     TrainConfig config;
