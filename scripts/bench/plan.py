@@ -15,9 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "app" / "sdtune"
 PHOTOS = ROOT / "examples" / "me"
 
-FULL = ["--num-class-images", "16"]
-ALONE = ["--with-prior-preservation", "false", "--train-text-encoder", "false"]
-LORA = ["--method", "lora", "--num-class-images", "16"]
+BASE = ["--base", "portrait-64"]
+FULL = [*BASE, "--num-class-images", "16"]
+ALONE = [*BASE, "--with-prior-preservation", "false", "--train-text-encoder", "false"]
+LORA = [*BASE, "--method", "lora", "--num-class-images", "16"]
 GRID: dict[str, list[str]] = {
     "full, defaults": [*FULL, "--max-train-steps", "60"],
     "full, batch 1, UNet alone": [*ALONE, "--train-batch-size", "1", "--max-train-steps", "200"],

@@ -3,7 +3,7 @@
 
     .venv/bin/python scripts/bench/side_by_side.py [--runs 5] [--most 3] [--output FILE.json]
 
-A training is 40 steps of the bundled base on examples/me without class images. Time is taken from the start of the first process
+A training is 40 steps of portrait-64 on examples/me without class images. Time is taken from the start of the first process
 to the end of the last; "unbounded" sets GOMP_SPINCOUNT to libgomp's own value, which is what ran before the
 program bounded the spin. Runs of the rows take turns, so that a slow minute of the machine falls on all of them.
 """
@@ -32,7 +32,7 @@ def train_together(count: int, steps: int, spin: str | None) -> float:
     with tempfile.TemporaryDirectory() as folder:
         start = time.monotonic()
         running = [subprocess.Popen(
-            [str(SDTUNE), "train", "--images", str(ROOT / "examples" / "me"), "--max-train-steps", str(steps),
+            [str(SDTUNE), "train", "--base", "portrait-64", "--images", str(ROOT / "examples" / "me"), "--max-train-steps", str(steps),
              "--no-with-prior-preservation", "--output", f"{folder}/{index}"],
             env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for index in range(count)]
         for process in running:
