@@ -9,6 +9,7 @@
 #include "model/core/cpu_implementation.h"
 #include "model/kernels/float32_compute.h"
 #include "model/kernels/matrix_product.h"
+#include "model/kernels/packed_weights.h"
 #include "model/kernels/patches.h"
 #include "model/kernels/sizes_only.h"
 
@@ -96,6 +97,9 @@ bool is_channels_last(const torch::Tensor& x) {
 torch::Tensor conv2d(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
                      const ConvShape& shape) {
   if (weight.scalar_type() == x.scalar_type() && computes_in_float32(x)) return float32_conv2d(x, weight, bias, shape);
+  if (PackedWeights* packed = packed_weights(); packed != nullptr && can_convolve_packed(x, weight, bias)) {
+    return packed_conv2d(x, weight, bias, shape, *packed);
+  }
   const PatchShape patch = {.kernel = weight.size(2), .stride = shape.stride, .padding = shape.padding};
   if (x.is_cpu() && x.scalar_type() == torch::kFloat32 && !is_of_sizes_only() && weight.is_contiguous() &&
       is_channels_last(x) && cpu_implementation().patch_convolutions) {

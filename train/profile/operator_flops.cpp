@@ -81,7 +81,9 @@ OperatorFlops operator_flops(std::string_view name, Arguments arguments) {
   if (name == "aten::mm" || name == "aten::bmm") return {product(arguments, 0, 1), false};
   if (name == "sdtune::onednn_product") return {product(arguments, 0, 1), false};
   if (name == "aten::addmm" || name == "aten::baddbmm") return {product(arguments, 1, 2), false};
-  if (name == "aten::convolution" || name == "sdtune::patch_convolution") return {convolution(arguments), false};
+  if (name == "aten::convolution" || name == "sdtune::patch_convolution" || name == "sdtune::packed_convolution") {
+    return {convolution(arguments), false};
+  }
   if (name == "sdtune::patch_convolution_backward") return {patch_convolution_backward(arguments), false};
   if (name == "aten::convolution_backward") return {convolution_backward(arguments), false};
   if (name == "aten::_scaled_dot_product_flash_attention_for_cpu") return attention(arguments, 0, 1);

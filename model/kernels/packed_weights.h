@@ -1,0 +1,62 @@
+// Weights of convolutions in the order in which oneDNN computes with them, kept for as long as they do not change.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "model/kernels/conv2d.h"
+
+namespace sdtune::model {
+
+// LibTorch brings the whole weight into oneDNN's blocks at every call. Where a map has few pixels that takes longer
+// than the convolution: 2560 -> 1280 channels of 16 x 16 px take 190 ms in bfloat16 on one core of an EPYC of family
+// 25, model 17, and 68 ms with the weight packed before, with the same bits. Over the steps of a sampling loop the
+// weights stay as they are.
+//
+// Whoever holds one promises that no weight that it saw changes until it is gone. Needs the memory of those weights a
+// second time. Threads may share one.
+class PackedWeights {
+ public:
+  // weight [out, in, k, k] in blocks for maps of x's size, packed when it is first seen with that size: the blocks, and
+  // so the rounding, depend on it.
+  torch::Tensor of_convolution(const torch::Tensor& weight, const torch::Tensor& x, const ConvShape& shape);
+
+ private:
+  struct Packed {
+    torch::Tensor weight;  // held, so that its address is no other's
+    torch::Tensor blocks;
+  };
+
+  std::mutex mutex_;
+  std::map<std::pair<const void*, std::vector<std::int64_t>>, Packed> packed_;  // by address and x's size
+};
+
+// While one lives, conv2d on this thread takes weights from `packed`, which must outlive it.
+class PackedWeightsScope {
+ public:
+  explicit PackedWeightsScope(PackedWeights& packed);
+  ~PackedWeightsScope();
+  PackedWeightsScope(const PackedWeightsScope&) = delete;
+  PackedWeightsScope& operator=(const PackedWeightsScope&) = delete;
+
+ private:
+  PackedWeights* outer_;
+};
+
+// Of the innermost scope of this thread; null: none.
+PackedWeights* packed_weights();
+
+// Whether this convolution can be computed with a packed weight: channels_last float32 or bfloat16 on a CPU, without
+// gradients.
+bool can_convolve_packed(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);
+
+// As torch::conv2d, to the bit.
+torch::Tensor packed_conv2d(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
+                            const ConvShape& shape, PackedWeights& packed);
+
+}  // namespace sdtune::model
