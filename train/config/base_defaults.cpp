@@ -7,6 +7,13 @@
 #include "model/files/json_file.h"
 
 namespace sdtune::train {
+namespace {
+
+std::filesystem::path own_defaults(const std::filesystem::path& base_folder, const std::string& method) {
+  return base_folder / (method == "full" ? "sdtune_defaults.yaml" : "sdtune_defaults_" + method + ".yaml");
+}
+
+}  // namespace
 
 std::string base_family(const std::filesystem::path& base_folder) {
   try {
@@ -27,10 +34,17 @@ std::string base_family(const std::filesystem::path& base_folder) {
 }
 
 std::filesystem::path find_base_defaults(const std::filesystem::path& base_folder, const std::string& method) {
-  const std::filesystem::path own =
-      base_folder / (method == "full" ? "sdtune_defaults.yaml" : "sdtune_defaults_" + method + ".yaml");
+  const std::filesystem::path own = own_defaults(base_folder, method);
   if (is_file(own)) return own;
   return find_family_defaults(base_family(base_folder), method);
+}
+
+std::vector<std::filesystem::path> own_base_defaults(const std::filesystem::path& base_folder) {
+  std::vector<std::filesystem::path> files;
+  for (const char* method : {"full", "lora"}) {
+    if (const auto own = own_defaults(base_folder, method); is_file(own)) files.push_back(own);
+  }
+  return files;
 }
 
 std::filesystem::path find_family_defaults(const std::string& family, const std::string& method) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace sdtune::train {
 
@@ -14,6 +15,9 @@ std::string base_family(const std::filesystem::path& base_folder);
 // sdtune_defaults_<method>.yaml, else configs/<method>_<family>.yaml of the installation, else configs/<method>.yaml,
 // else none (empty).
 std::filesystem::path find_base_defaults(const std::filesystem::path& base_folder, const std::string& method);
+
+// The base's own files with defaults, of every method that it has one for: what is tuned from it takes them along.
+std::vector<std::filesystem::path> own_base_defaults(const std::filesystem::path& base_folder);
 
 // The last part of that: what the installation has for a family; "" is any other model.
 std::filesystem::path find_family_defaults(const std::string& family, const std::string& method);

@@ -10,6 +10,7 @@
 #include "model/files/model_note.h"
 #include "model/lora/lora_file.h"
 #include "model/pipeline/scheduler_file.h"
+#include "train/config/base_defaults.h"
 #include "train/config/concept_options.h"
 #include "train/data/trigger.h"
 #include "train/run/lora_metadata.h"
@@ -81,9 +82,14 @@ void export_bundle(FileSystem& files, Run& run, const std::vector<torch::Tensor>
   }
   const ModelNote note{.trigger = trained_trigger(run),
                        .rendered_people = read_model_note(run.bundle.folder).rendered_people};
-  const model::SaveOptions options{.unchanged = unchanged_parts(run), .add = [&](const std::filesystem::path& folder) {
-                                     write_model_note(files, note, folder);
-                                   }};
+  const auto add = [&](const std::filesystem::path& folder) {
+    write_model_note(files, note, folder);
+    // Whoever tunes the result on starts from what suits its base.
+    for (const std::filesystem::path& defaults : own_base_defaults(run.bundle.folder)) {
+      write_file_atomically(files, folder / defaults.filename(), read_file(defaults));
+    }
+  };
+  const model::SaveOptions options{.unchanged = unchanged_parts(run), .add = add};
   model::save_bundle(files, run.bundle, run.folder.model(), torch::kFloat32, options);
 }
 
