@@ -50,9 +50,10 @@ std::string words_after_opening(const std::string& prompt, const char* option, s
 std::string base_of(const fs::path& model) {
   if (const ModelNote note = read_model_note(model); !note.base.empty()) return note.base;
   const fs::path config = model.parent_path() / "config.yaml";
-  const bool is_of_run = model.filename() == "model" && is_file(config);
-  const std::string base = is_of_run ? train::load_train_config(config, {}).config.run.base : "";
-  return base.empty() ? kBundledBase : base;
+  if (model.filename() != "model" || !is_file(config)) return kBundledBase;
+  const train::LoadedConfig loaded = train::load_train_config(config, {});
+  if (!loaded.problems.empty()) throw ConfigError(loaded.problems);  // another base's figures would seem the run's
+  return loaded.config.run.base.empty() ? kBundledBase : loaded.config.run.base;
 }
 
 class EvalCommand : public Command {
