@@ -138,6 +138,20 @@ std::optional<std::int64_t> visible_class(Head head, const portrait::Portrait& p
   throw std::invalid_argument("no such head");
 }
 
+Head head_of(portrait::Mark mark) {
+  switch (mark) {
+    case portrait::Mark::kBirthmark:
+      return Head::kBirthmark;
+    case portrait::Mark::kMole:
+      return Head::kMole;
+    case portrait::Mark::kScar:
+      return Head::kScar;
+    case portrait::Mark::kEarrings:
+      return Head::kEarrings;
+  }
+  throw std::invalid_argument("no such mark");
+}
+
 std::optional<float> visible_number(std::size_t number, const portrait::Portrait& portrait) {
   const std::string_view name = kNumberNames.at(number);
   if (static_cast<std::int64_t>(number) >= number_count(portrait.now.detail)) return std::nullopt;

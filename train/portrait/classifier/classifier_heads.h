@@ -69,6 +69,12 @@ constexpr std::int64_t landmark_count(portrait::Detail detail) {
   return detail == portrait::Detail::k64 ? 0 : static_cast<std::int64_t>(portrait::kLandmarkNames.size());
 }
 
+// The head that reads a mark, and how many marks have their places in the labels of images of that detail.
+Head head_of(portrait::Mark mark);
+constexpr std::int64_t mark_count(portrait::Detail detail) {
+  return detail == portrait::Detail::k64 ? 0 : static_cast<std::int64_t>(portrait::kMarkCount);
+}
+
 // The number, or nothing where the image cannot tell (skin in pencil, the hairline under a hat).
 std::optional<float> visible_number(std::size_t number, const portrait::Portrait& portrait);
 

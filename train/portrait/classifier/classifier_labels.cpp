@@ -21,10 +21,27 @@ void label_landmarks(const std::vector<portrait::Portrait>& portraits, Labels& l
   }
 }
 
+void label_marks(const std::vector<portrait::Portrait>& portraits, Labels& labels) {
+  if (labels.mark_places.numel() == 0) return;
+  auto* at = labels.mark_places.mutable_data_ptr<float>();
+  constexpr float kNowhere = std::numeric_limits<float>::quiet_NaN();
+  for (const portrait::Portrait& portrait : portraits) {
+    for (std::size_t mark = 0; mark < portrait::kMarkCount; ++mark) {
+      const auto places = portrait::mark_places(static_cast<portrait::Mark>(mark), portrait.who, portrait.now);
+      for (std::size_t i = 0; i < 4; ++i) {
+        const bool is_seen = places && places->at(i).seen;
+        *at++ = is_seen ? places->at(i).x : kNowhere;
+        *at++ = is_seen ? -places->at(i).y : kNowhere;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Labels Labels::to(torch::Device device) const {
-  return {classes.to(device), numbers.to(device), landmarks.to(device), landmarks_seen.to(device), people.to(device)};
+  return {classes.to(device),        numbers.to(device),     landmarks.to(device),
+          landmarks_seen.to(device), mark_places.to(device), people.to(device)};
 }
 
 Labels labels_of(const std::vector<portrait::Portrait>& portraits) {
@@ -35,7 +52,9 @@ Labels labels_of(const std::vector<portrait::Portrait>& portraits) {
   Labels labels{torch::empty({count, static_cast<std::int64_t>(kHeadCount)}, torch::kInt64),
                 torch::empty({count, static_cast<std::int64_t>(kNumberNames.size())}, torch::kFloat32),
                 torch::empty({count, landmark_count(detail), 2}, torch::kFloat32),
-                torch::empty({count, landmark_count(detail)}, torch::kFloat32), torch::empty({count}, torch::kInt64)};
+                torch::empty({count, landmark_count(detail)}, torch::kFloat32),
+                torch::empty({count, mark_count(detail), 4, 2}, torch::kFloat32),
+                torch::empty({count}, torch::kInt64)};
   auto* classes = labels.classes.mutable_data_ptr<std::int64_t>();
   auto* numbers = labels.numbers.mutable_data_ptr<float>();
   auto* people = labels.people.mutable_data_ptr<std::int64_t>();
@@ -51,6 +70,7 @@ Labels labels_of(const std::vector<portrait::Portrait>& portraits) {
     *people++ = person_of_seed.emplace(portrait.seeds.person, next).first->second;
   }
   label_landmarks(portraits, labels);
+  label_marks(portraits, labels);
   return labels;
 }
 

@@ -11,6 +11,7 @@ constexpr double kNumberWeight = 2.0;
 constexpr double kIdentityWeight = 4.0;
 constexpr double kLandmarkDelta = 0.03;  // of the Huber loss: two pixels of 128
 constexpr double kLandmarkWeight = 4.0;
+constexpr double kMarkPlaceWeight = 0.5;  // of a thousand places: ten times a class's cross entropy at first
 
 }  // namespace
 
@@ -54,12 +55,33 @@ torch::Tensor landmark_loss(const ClassifierOutput& output, const Labels& labels
   return distance + torch::binary_cross_entropy_with_logits(logits, labels.landmarks_seen);
 }
 
+torch::Tensor mark_place_loss(const ClassifierOutput& output, const Labels& labels) {
+  torch::Tensor sum = torch::zeros({}, output.logits.options().dtype(torch::kFloat32));
+  if (!output.marks.defined()) return sum;
+  const std::int64_t batch = output.marks.size(0), height = output.marks.size(2), width = output.marks.size(3);
+  const torch::Tensor x = ((labels.mark_places.select(3, 0) + 1.0) * (0.5 * static_cast<double>(width))).floor();
+  const torch::Tensor y = ((labels.mark_places.select(3, 1) + 1.0) * (0.5 * static_cast<double>(height))).floor();
+  const torch::Tensor inside = x.ge(0).logical_and(x.lt(width)).logical_and(y.ge(0)).logical_and(y.lt(height));
+  const torch::Tensor place = torch::where(inside, y * width + x, torch::zeros_like(x)).to(torch::kInt64);
+  for (std::size_t i = 0; i < portrait::kMarkCount; ++i) {
+    const Head head = head_of(static_cast<portrait::Mark>(i));
+    const torch::Tensor shown = labels.classes.select(1, static_cast<std::int64_t>(head));
+    const torch::Tensor column = shown.clamp_min(0) + (first_column(head) - first_column(Head::kStreak));
+    const torch::Tensor map = output.marks.index({torch::arange(batch, column.options()), column});
+    const torch::Tensor log_p = torch::log_softmax(map.flatten(1).to(torch::kFloat32), 1);
+    const auto mark = static_cast<std::int64_t>(i);
+    const torch::Tensor counts = inside.select(1, mark).logical_and(shown.gt(0).unsqueeze(1));
+    sum = sum - (log_p.gather(1, place.select(1, mark)) * counts).sum() / counts.sum().clamp_min(1);
+  }
+  return sum;
+}
+
 torch::Tensor classifier_loss(const ClassifierOutput& output, const Labels& labels) {
   const torch::Tensor numbers = output.numbers.to(torch::kFloat32),
                       wanted = labels.numbers.narrow(1, 0, numbers.size(1));
   return class_loss(output.logits.to(torch::kFloat32), labels.classes) + kNumberWeight * number_loss(numbers, wanted) +
          kIdentityWeight * identity_loss(output.embedding.to(torch::kFloat32), labels.people) +
-         kLandmarkWeight * landmark_loss(output, labels);
+         kLandmarkWeight * landmark_loss(output, labels) + kMarkPlaceWeight * mark_place_loss(output, labels);
 }
 
 }  // namespace sdtune::train::classifier

@@ -24,7 +24,11 @@ torch::Tensor identity_loss(const torch::Tensor& embedding, const torch::Tensor&
 // whether each can be seen; 0 without landmarks. Scalar.
 torch::Tensor landmark_loss(const ClassifierOutput& output, const Labels& labels);
 
-// The weighted sum of the four.
+// Where a mark is: of the images that show it, the mean over its seen points of the cross entropy of the point's place
+// among all places of its class's map, summed over the marks; 0 where the output has no maps of marks. Scalar.
+torch::Tensor mark_place_loss(const ClassifierOutput& output, const Labels& labels);
+
+// The weighted sum of the five.
 torch::Tensor classifier_loss(const ClassifierOutput& output, const Labels& labels);
 
 }  // namespace sdtune::train::classifier

@@ -56,7 +56,9 @@ ClassifierNetworkImpl::ClassifierNetworkImpl(ClassifierDesign design)
   register_module("class_head", class_head_);
   register_module("number_head", number_head_);
   register_module("embedding_head", embedding_head_);
-  if (landmark_count(design_.detail) == 0) return;
+  if (design_.detail == portrait::Detail::k64) return;
+  mark_head_ = MarkHead(design_.widths, design_.size / (2 * kPatch));
+  register_module("mark_head", mark_head_);
   landmark_head_ = model::Linear(kFlatChannels * kLastSide * kLastSide, 3 * landmark_count(design_.detail));
   register_module("landmark_head", landmark_head_);
 }
@@ -73,20 +75,27 @@ std::vector<torch::Tensor> ClassifierNetworkImpl::maps(const torch::Tensor& imag
 }
 
 ClassifierOutput ClassifierNetworkImpl::forward(const torch::Tensor& images) {
-  const torch::Tensor last = maps(images).back();
-  const torch::Tensor x = conv_out_(norm_out_->forward_activated(last, model::Activation::kSilu));
+  const std::vector<torch::Tensor> seen = maps(images);
+  const torch::Tensor x = conv_out_(norm_out_->forward_activated(seen.back(), model::Activation::kSilu));
   const torch::Tensor flat = torch::silu(x.flatten(1));
   const torch::Tensor features = torch::silu(feature_proj_(flat));
   const torch::Tensor embedding = embedding_head_(features);
   const std::int64_t batch = images.size(0), landmarks = landmark_count(design_.detail);
   const torch::Tensor places = landmarks > 0 ? landmark_head_(flat).view({batch, landmarks, 3})
                                              : torch::empty({batch, 0, 3}, features.options());
-  return {class_head_(features),
+  torch::Tensor logits = class_head_(features), marks;
+  if (mark_head_) {
+    const std::int64_t first = first_column(Head::kStreak);
+    marks = mark_head_(seen);
+    logits = torch::cat({logits.narrow(1, 0, first), logits.slice(1, first) + of_any_place(marks)}, 1);
+  }
+  return {logits,
           number_head_(features),
           features,
           embedding / embedding.norm(2, {1}, /*keepdim=*/true).clamp_min(1e-6),
           places.narrow(2, 0, 2),
-          places.select(2, 2)};
+          places.select(2, 2),
+          marks};
 }
 
 }  // namespace sdtune::train::classifier

@@ -13,6 +13,7 @@
 #include "model/nn/module_list.h"
 #include "model/nn/norm.h"
 #include "model/nn/resnet_block.h"
+#include "train/portrait/classifier/mark_head.h"
 #include "train/portrait/scene/person.h"
 
 namespace sdtune::train::classifier {
@@ -37,12 +38,13 @@ struct ClassifierOutput {
   torch::Tensor embedding;  // [B, kEmbeddingSize] of length 1: near for one person, far for two, whatever they wear
   torch::Tensor landmarks;  // [B, landmark_count(detail), 2], as in Labels
   torch::Tensor landmark_logits;  // [B, landmark_count(detail)], above 0 where it can be seen
+  torch::Tensor marks;            // [B, C, h, w] of MarkHead; undefined where a design has none
 };
 
 // About 2.5 million float32 weights. The first layer sees 2 x 2 pixels as one place, so that the widest maps, where a
 // CPU is slowest, are half as wide as the image; halvings with a residual block each follow, down to 4 x 4 (He et al.,
 // "Identity mappings in deep residual networks", 2016, with group norms). The last map is flattened, not averaged:
-// which cheek bears the mark matters. Landmarks are read from that map itself.
+// which side of the head something is on matters. Landmarks are read from that map itself, marks also from finer ones.
 class ClassifierNetworkImpl : public torch::nn::Module {
  public:
   explicit ClassifierNetworkImpl(ClassifierDesign design = {});
@@ -67,6 +69,7 @@ class ClassifierNetworkImpl : public torch::nn::Module {
   model::Linear number_head_;
   model::Linear embedding_head_;
   model::Linear landmark_head_ = nullptr;  // null: this detail has none
+  MarkHead mark_head_ = nullptr;           // of Detail::k128
 };
 TORCH_MODULE(ClassifierNetwork);
 

@@ -96,6 +96,18 @@ void hide_number(Labels& labels, std::int64_t image, std::string_view name) {
   labels.numbers[image][number].fill_(kNoLabel);
 }
 
+// A mark of which a point lies in the disc can no longer be told.
+void hide_marks(Labels& labels, std::int64_t image, const Disc& disc) {
+  for (std::int64_t mark = 0; mark < labels.mark_places.size(1); ++mark) {
+    const torch::Tensor places = labels.mark_places[image][mark];  // NaN: lies nowhere
+    const torch::Tensor distance =
+        ((places.select(1, 0) - disc.x).square() + (places.select(1, 1) - disc.y).square()).sqrt();
+    if (!distance.lt((1.0 + kSoftEdge) * disc.radius).any().item<bool>()) continue;
+    const Head head = head_of(static_cast<portrait::Mark>(mark));
+    labels.classes[image][static_cast<std::int64_t>(head)].fill_(kHidden);
+  }
+}
+
 void hide(Labels& labels, std::int64_t image, Erased kind) {
   for (const Landmark landmark : landmarks_in(kind)) {
     labels.landmarks_seen[image][static_cast<std::int64_t>(landmark)].fill_(0.0);
@@ -128,6 +140,7 @@ ErasedImages erase_landmarks(const torch::Tensor& images, const Labels& labels, 
     const torch::Tensor around = surroundings(image);
     for (const Disc& disc : discs_of(kind, Places(labels.landmarks[i]))) {
       image.copy_(torch::lerp(image, around, mask_of(disc, image.size(2))));
+      hide_marks(erased.labels, i, disc);
     }
     hide(erased.labels, i, kind);
   }

@@ -64,27 +64,28 @@ LandmarkPlace place_in_image(const Context& now, Vec3 p, bool is_seen) {
   return {(p.x - eye.x) * scale, (p.y - eye.y) * scale, is_seen};
 }
 
-std::array<LandmarkPlace, 4> places_of(const Figure& figure, const std::array<Vec2, 4>& places) {
-  const std::array<Vec3, 4> points = skin_points(figure, places);
-  const auto of_face = [](Part part) { return part == Part::kSkin || part == Part::kBeard; };
-  const std::array<bool, 4> are_seen = seen(figure, points, kSameDepth, of_face);
+// Of points of the world of which each is seen where the camera meets one of `parts` there.
+template <typename Parts>
+std::array<LandmarkPlace, 4> places_of_points(const Figure& figure, const std::array<Vec3, 4>& points, float same_depth,
+                                              Parts&& parts) {
+  const std::array<bool, 4> are_seen = seen(figure, points, same_depth, parts);
   std::array<LandmarkPlace, 4> result;
   for (std::size_t i = 0; i < result.size(); ++i) result[i] = place_in_image(figure.now(), points[i], are_seen[i]);
   return result;
 }
 
-bool half_seen(const Figure& figure, const std::array<Vec2, 4>& places) {
-  const auto are_seen =
-      seen(figure, skin_points(figure, places), kSameDepth, [](Part part) { return part == Part::kSkin; });
-  return std::count(are_seen.begin(), are_seen.end(), true) >= 2;
+// A beard grows over a mark, but not over a landmark.
+std::array<LandmarkPlace, 4> places_of(const Figure& figure, const std::array<Vec2, 4>& places, bool under_beard) {
+  return places_of_points(figure, skin_points(figure, places), kSameDepth, [under_beard](Part part) {
+    return part == Part::kSkin || (under_beard && part == Part::kBeard);
+  });
 }
 
-bool shows_earring(const Figure& figure) {
+std::array<LandmarkPlace, 4> earring_places(const Figure& figure) {
   const Vec3 right = figure.outfit().earring_middle(), left{-right.x, right.y, right.z};
   const Vec3 at_right = figure.from_head(right), at_left = figure.from_head(left);
-  const std::array<bool, 4> are_seen = seen(figure, {at_left, at_right, at_left, at_right}, kEarringDepth,
-                                            [](Part part) { return part == Part::kEarring; });
-  return are_seen[0] || are_seen[1];
+  return places_of_points(figure, {at_left, at_right, at_left, at_right}, kEarringDepth,
+                          [](Part part) { return part == Part::kEarring; });
 }
 
 }  // namespace
@@ -95,23 +96,34 @@ std::array<LandmarkPlace, kLandmarkNames.size()> landmarks_of(const Identity& wh
   const float w = face.mouth_half_width;
   const float corner_y = face.mouth_y - face.over_mouth(w, face.mouth_y);  // where the mouth's line ends
   const auto pairs =
-      places_of(figure, {Vec2{-face.eye_x, face.eye_y}, {face.eye_x, face.eye_y}, {-w, corner_y}, {w, corner_y}});
+      places_of(figure, {Vec2{-face.eye_x, face.eye_y}, {face.eye_x, face.eye_y}, {-w, corner_y}, {w, corner_y}}, true);
   const Vec2 tip{0, face.nose_y};
-  return {pairs[0], pairs[1], places_of(figure, {tip, tip, tip, tip})[0], pairs[2], pairs[3]};
+  return {pairs[0], pairs[1], places_of(figure, {tip, tip, tip, tip}, true)[0], pairs[2], pairs[3]};
+}
+
+std::optional<std::array<LandmarkPlace, 4>> mark_places(Mark mark, const Identity& who, const Context& now) {
+  switch (mark) {
+    case Mark::kBirthmark:
+      if (who.birthmark > 0) return places_of(Figure(who, now), birthmark_points(who), false);
+      break;
+    case Mark::kMole:
+      if (who.mole > 0) return places_of(Figure(who, now), mole_points(who), false);
+      break;
+    case Mark::kScar:
+      if (who.scar) return places_of(Figure(who, now), scar_points(), false);
+      break;
+    case Mark::kEarrings:
+      if (who.earrings > 0) return earring_places(Figure(who, now));
+      break;
+  }
+  return std::nullopt;
 }
 
 bool shows_mark(Mark mark, const Identity& who, const Context& now) {
-  switch (mark) {
-    case Mark::kBirthmark:
-      return who.birthmark == 0 || half_seen(Figure(who, now), birthmark_points(who));
-    case Mark::kMole:
-      return who.mole == 0 || half_seen(Figure(who, now), mole_points(who));
-    case Mark::kScar:
-      return !who.scar || half_seen(Figure(who, now), scar_points());
-    case Mark::kEarrings:
-      return who.earrings == 0 || shows_earring(Figure(who, now));
-  }
-  return true;
+  const auto places = mark_places(mark, who, now);
+  if (!places) return true;
+  const auto seen = std::count_if(places->begin(), places->end(), [](const LandmarkPlace& at) { return at.seen; });
+  return seen >= (mark == Mark::kEarrings ? 1 : 2);
 }
 
 }  // namespace sdtune::train::portrait

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <optional>
 #include <string_view>
 
 #include "train/portrait/scene/person.h"
@@ -23,6 +25,11 @@ struct LandmarkPlace {
 std::array<LandmarkPlace, kLandmarkNames.size()> landmarks_of(const Identity& who, const Context& now);
 
 enum class Mark { kBirthmark, kMole, kScar, kEarrings };
+inline constexpr std::size_t kMarkCount = 4;
+
+// Four points of the person's mark, the middle first; of earrings the left, the right and both again; nothing of a mark
+// that the person has not.
+std::optional<std::array<LandmarkPlace, 4>> mark_places(Mark mark, const Identity& who, const Context& now);
 
 // Whether at least half of the person's mark can be seen, of earrings one of the two; true of a mark that the person
 // has not. Colours are not asked for.

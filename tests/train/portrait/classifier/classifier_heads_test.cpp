@@ -133,6 +133,29 @@ TEST(ClassifierLabels, PlaceLandmarksAsRowsGoDown) {
   EXPECT_LT(y(portrait::Landmark::kNoseTip), y(portrait::Landmark::kLeftMouthCorner));
 }
 
+TEST(ClassifierLabels, PlaceOnlyMarksThatAreSeen) {
+  Portrait portrait = open_portrait();
+  portrait.who.birthmark = 1;  // on the image's left cheek
+  portrait.who.scar = true;    // beside it
+  EXPECT_EQ(labels_of({portrait}).mark_places.numel(), 0);
+  portrait.now.detail = portrait::Detail::k128;
+  const Labels labels = labels_of({portrait});
+  ASSERT_EQ(labels.mark_places.sizes(), (torch::IntArrayRef{1, 4, 4, 2}));
+  const auto places = [&](portrait::Mark mark) { return labels.mark_places[0][static_cast<int>(mark)]; };
+  const auto middle = portrait::mark_places(portrait::Mark::kBirthmark, portrait.who, portrait.now)->front();
+  EXPECT_LT(middle.x, 0);
+  EXPECT_EQ(places(portrait::Mark::kBirthmark)[0][0].item<float>(), middle.x);
+  EXPECT_EQ(places(portrait::Mark::kBirthmark)[0][1].item<float>(), -middle.y);  // rows go down
+  EXPECT_FALSE(places(portrait::Mark::kScar).isnan().all().item<bool>());
+  EXPECT_TRUE(places(portrait::Mark::kMole).isnan().all().item<bool>());  // has none
+  const auto hidden_points = [&](float yaw) {
+    portrait.now.yaw = yaw;
+    return labels_of({portrait}).mark_places[0][static_cast<int>(portrait::Mark::kBirthmark)].isnan().sum().item<int>();
+  };
+  EXPECT_EQ(std::min(hidden_points(-0.2f), hidden_points(0.2f)), 0);
+  EXPECT_EQ(std::max(hidden_points(-0.2f), hidden_points(0.2f)), 8);  // turned away
+}
+
 TEST(ClassifierLabels, HoldWhatIsVisibleAndCountPeopleAsTheyAppear) {
   std::vector<Portrait> portraits(4, open_portrait());
   portraits[1].now.style = Style::kSketch;

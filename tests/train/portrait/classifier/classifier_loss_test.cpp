@@ -110,5 +110,55 @@ TEST(ClassifierLoss, LandmarksArePlacesAndWhetherTheyAreSeen) {
   EXPECT_EQ(landmark_loss(output, labels).item<double>(), 0);
 }
 
+class MarkPlaces : public ::testing::Test {
+ protected:
+  // Two images, maps of 4 x 4 places; the first shows a birthmark of the second class at (x, y) = (0.1, -0.6) and, of
+  // its four points, another at (-0.9, 0.9).
+  void SetUp() override {
+    output_.logits = torch::zeros({2, column_count()});
+    output_.marks = torch::zeros({2, column_count() - first_column(Head::kStreak), 4, 4});
+    labels_.classes = hidden_everywhere(2);
+    labels_.mark_places = torch::full({2, 4, 4, 2}, NAN);
+    labels_.classes[0][static_cast<int>(Head::kBirthmark)] = 2;
+    labels_.mark_places[0][static_cast<int>(portrait::Mark::kBirthmark)][0].copy_(torch::tensor({0.1f, -0.6f}));
+    labels_.mark_places[0][static_cast<int>(portrait::Mark::kBirthmark)][3].copy_(torch::tensor({-0.9f, 0.9f}));
+  }
+  torch::Tensor map(Head head, std::int64_t mark_class) {
+    return output_.marks[0][first_column(head) - first_column(Head::kStreak) + mark_class];
+  }
+  double loss() const { return mark_place_loss(output_, labels_).item<double>(); }
+
+  ClassifierOutput output_;
+  Labels labels_;
+};
+
+TEST_F(MarkPlaces, AreCrossEntropiesOfThePlacesOfTheClassThatIsShown) {
+  EXPECT_NEAR(loss(), std::log(16.0), 1e-5);
+  map(Head::kBirthmark, 2)[0][2] = 40;
+  map(Head::kBirthmark, 2)[3][0] = 40;
+  EXPECT_NEAR(loss(), std::log(2.0), 1e-5);
+  output_.marks.zero_();
+  map(Head::kBirthmark, 2)[2][0] = 40;  // x and y exchanged
+  EXPECT_GT(loss(), 30);
+  output_.marks.zero_();
+  map(Head::kBirthmark, 1)[2][0] = 40;  // another class
+  EXPECT_NEAR(loss(), std::log(16.0), 1e-5);
+}
+
+TEST_F(MarkPlaces, OfHiddenOrAbsentMarksPushNothing) {
+  output_.marks.requires_grad_();
+  mark_place_loss(output_, labels_).backward();
+  EXPECT_EQ(output_.marks.grad()[1].abs().max().item<double>(), 0);
+  EXPECT_EQ(output_.marks.grad().ne(0).sum().item<std::int64_t>(), 16);  // one map
+  EXPECT_TRUE(output_.marks.grad().isfinite().all().item<bool>());
+  labels_.classes[0][static_cast<int>(Head::kBirthmark)] = kHidden;
+  EXPECT_EQ(loss(), 0);
+  labels_.classes[0][static_cast<int>(Head::kBirthmark)] = 2;
+  labels_.mark_places.fill_(1.5);  // outside the image
+  EXPECT_EQ(loss(), 0);
+  output_.marks = torch::Tensor();
+  EXPECT_EQ(loss(), 0);
+}
+
 }  // namespace
 }  // namespace sdtune::train::classifier

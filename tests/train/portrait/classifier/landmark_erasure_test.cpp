@@ -68,6 +68,29 @@ TEST_F(Erasure, ChangesWhatItSays) {
   EXPECT_GT(gone[3], 0);
 }
 
+// A mark under what was painted over can no longer be told; one beside it can.
+TEST_F(Erasure, HidesMarksThatItCovers) {
+  Labels labels = labels_;
+  labels.classes = labels_.classes.clone();
+  labels.mark_places = torch::full_like(labels_.mark_places, NAN);
+  const auto head = [&](Labels& of, Head which) { return of.classes.select(1, static_cast<int>(which)); };
+  const auto place = [&](portrait::Mark mark) {
+    return labels.mark_places.select(1, static_cast<int>(mark)).select(1, 0);
+  };
+  for (const Head which : {Head::kMole, Head::kBirthmark, Head::kScar}) head(labels, which).fill_(1);
+  place(portrait::Mark::kMole).copy_(labels.landmarks.select(1, static_cast<int>(Landmark::kLeftEye)));
+  place(portrait::Mark::kBirthmark).fill_(-0.95);  // in a corner of the image
+  ErasedImages erased = erase_landmarks(images_, labels, 1.0, 1, 0);
+  const torch::Tensor is_gone = erased.labels.landmarks_seen.select(1, static_cast<int>(Landmark::kLeftEye))
+                                    .lt(labels.landmarks_seen.select(1, static_cast<int>(Landmark::kLeftEye)));
+  ASSERT_TRUE(is_gone.any().item<bool>());
+  EXPECT_TRUE(head(erased.labels, Head::kMole).masked_select(is_gone).eq(kHidden).all().item<bool>());
+  EXPECT_TRUE(head(erased.labels, Head::kMole).eq(1).any().item<bool>());
+  EXPECT_TRUE(head(erased.labels, Head::kBirthmark).eq(1).all().item<bool>());
+  EXPECT_TRUE(head(erased.labels, Head::kScar).eq(1).all().item<bool>());  // without a place
+  EXPECT_TRUE(head(labels, Head::kMole).eq(1).all().item<bool>());         // the input stays
+}
+
 TEST(ErasureWithoutLandmarks, IsRefused) {
   const Labels labels = labels_of(people(2, portrait::Detail::k64));
   EXPECT_THROW(erase_landmarks(torch::zeros({2, 3, 64, 64}), labels, 0.5, 1, 1), std::invalid_argument);

@@ -106,6 +106,37 @@ TEST(Marks, AreShownWhereTheImageChangesWithThem) {
   }
 }
 
+// The middle of what the mark changes in the image; 8 pixels beside it, the mutant, there is another part of the face.
+TEST(Marks, LieWhereTheImageChangesWithThem) {
+  for (const float yaw : {-0.5f * kTurned, 0.0f, 0.5f * kTurned}) {
+    Identity who = plain_person();
+    Context now = plain_photo();
+    now.yaw = yaw;
+    now.shift_x = -0.1f;
+    now.zoom = 1.1f;
+    const Image without = render(who, now, kTestSize);
+    who.birthmark = 3;
+    const Image with = render(who, now, kTestSize);
+    double x = 0, y = 0, changed = 0;
+    for (std::int64_t row = 0; row < kTestSize; ++row) {
+      for (std::int64_t column = 0; column < kTestSize; ++column) {
+        if (std::abs(brightness(with, column, row) - brightness(without, column, row)) <= 8) continue;
+        x += column + 0.5;
+        y += row + 0.5;
+        ++changed;
+      }
+    }
+    ASSERT_GT(changed, 50);
+    const auto places = mark_places(Mark::kBirthmark, who, now);
+    ASSERT_TRUE(places.has_value());
+    const Place2 middle = pixel(places->front());
+    EXPECT_LT(std::hypot(middle.x - x / changed, middle.y - y / changed), 2.5) << yaw;
+    EXPECT_GT(std::hypot(middle.x + 8 - x / changed, middle.y - y / changed), 2.5) << yaw;
+    for (const LandmarkPlace& at : *places) EXPECT_TRUE(at.seen) << yaw;
+    EXPECT_FALSE(mark_places(Mark::kMole, who, now).has_value());
+  }
+}
+
 TEST(Marks, AreHiddenByWhatIsWornOverThem) {
   Identity who = plain_person();
   Context now = plain_photo();

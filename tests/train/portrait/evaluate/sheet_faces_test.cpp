@@ -127,7 +127,8 @@ classifier::Labels labels_at(const Reading& reading) {
   const auto heads = static_cast<std::int64_t>(classifier::kHeadCount),
              numbers = static_cast<std::int64_t>(classifier::kNumberNames.size());
   return {torch::zeros({count, heads}, torch::kInt64), torch::zeros({count, numbers}), reading.landmarks.contiguous(),
-          torch::ones({count, reading.landmarks.size(1)}), torch::zeros({count}, torch::kInt64)};
+          torch::ones({count, reading.landmarks.size(1)}), torch::empty({count, 0, 4, 2}),
+          torch::zeros({count}, torch::kInt64)};
 }
 
 class SheetFaces : public testing::Test {
