@@ -19,7 +19,7 @@ std::filesystem::path find_base_defaults(const std::filesystem::path& base_folde
 // The base's own files with defaults, of every method that it has one for: what is tuned from it takes them along.
 std::vector<std::filesystem::path> own_base_defaults(const std::filesystem::path& base_folder);
 
-// The last part of that: what the installation has for a family; "" is any other model.
+// The last part of find_base_defaults: what the installation has for a family; "" is any other model.
 std::filesystem::path find_family_defaults(const std::string& family, const std::string& method);
 
 }  // namespace sdtune::train
