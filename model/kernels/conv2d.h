@@ -17,7 +17,8 @@ struct ConvShape {
 // the weight into blocks, on every call, which takes several times as long as the products: 85 instead of 25 ms for
 // 1280 -> 1280 channels at 16x16 px. Not where the choice of the processor's kind says `library`
 // (core/cpu_implementation.h), and not within a PackedWeightsScope, whose weights are in blocks already
-// (packed_weights.h). bfloat16 without AVX-512 is computed in float32 (float32_compute.h). Everything else is LibTorch's.
+// (packed_weights.h). bfloat16 without AVX-512 is computed in float32 (float32_compute.h). Everything else is
+// LibTorch's.
 torch::Tensor conv2d(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
                      const ConvShape& shape);
 

@@ -126,8 +126,11 @@ classifier::Labels labels_at(const Reading& reading) {
   const std::int64_t count = reading.landmarks.size(0);
   const auto heads = static_cast<std::int64_t>(classifier::kHeadCount),
              numbers = static_cast<std::int64_t>(classifier::kNumberNames.size());
-  return {torch::zeros({count, heads}, torch::kInt64), torch::zeros({count, numbers}), reading.landmarks.contiguous(),
-          torch::ones({count, reading.landmarks.size(1)}), torch::empty({count, 0, 4, 2}),
+  return {torch::zeros({count, heads}, torch::kInt64),
+          torch::zeros({count, numbers}),
+          reading.landmarks.contiguous(),
+          torch::ones({count, reading.landmarks.size(1)}),
+          torch::empty({count, 0, 4, 2}),
           torch::zeros({count}, torch::kInt64)};
 }
 
