@@ -40,7 +40,7 @@ Moments AutoencoderKLImpl::encode(const torch::Tensor& image) {
   TORCH_CHECK(image.size(2) % factor == 0 && image.size(3) % factor == 0,
               "image: height and width must be multiples of ", factor, ", got ", image.sizes());
   const TileSizes sizes{config_.sample_size, config_.sample_size / factor};
-  const torch::Tensor x = ready(image, parameters().front());
+  const torch::Tensor x = ready(image, encoder_->parameters().front());
   const torch::Tensor moments = tiling_ && needs_tiles(x, sizes)
                                     ? run_in_tiles(x, sizes, [this](const auto& tile) { return encode_tile(tile); })
                                     : encode_tile(x);
@@ -50,7 +50,7 @@ Moments AutoencoderKLImpl::encode(const torch::Tensor& image) {
 
 torch::Tensor AutoencoderKLImpl::decode(const torch::Tensor& latents) {
   check_shape(latents, {-1, config_.latent_channels, -1, -1}, "latents");
-  const torch::Tensor x = ready(latents, parameters().front());
+  const torch::Tensor x = ready(latents, decoder_->parameters().front());
   if (!slicing_ || x.size(0) <= 1 || torch::GradMode::is_enabled()) return decode_batch(x);
   std::vector<torch::Tensor> images;
   for (const torch::Tensor& one : x.split(1)) images.push_back(decode_batch(one));

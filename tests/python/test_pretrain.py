@@ -119,6 +119,7 @@ def test_the_classifier_starts_from_an_existing_one(trained: Path, tmp_path: Pat
                                            "initial_text_encoder: has a text encoder of another size"),
                                           (("--initial-judge", str(ROOT / "models" / "portrait-judge"), "--stage", "judge", "--design", "portrait-128"),
                                            "initial_classifier: reads images of another size"),
+                                          (("--vae-decoder-only",), "vae_decoder_only: has no autoencoder"),
                                           (("--first-picture", "3"), "first_image: is not the first image of a person")])
 def test_what_cannot_be_begun_with_is_named(tmp_path: Path, words: tuple[str, ...], named: str) -> None:
     done = run(["pretrain", "--output", str(tmp_path / "run"), *NANO, *words])
@@ -153,6 +154,25 @@ def test_portrait_128_hands_its_stages_on_without_their_checkpoints(tmp_path: Pa
     assert 0 < begun < 0.01, "one step from the words of portrait-64"
     longer = run(["pretrain", "--output", str(handed), *FINE, *words, "--stage", "vae", "--vae-steps", "3"])
     assert longer.returncode == 3 and "vae" in longer.stderr and "other steps" in longer.stderr, longer.stderr
+
+
+def test_the_decoder_alone_leaves_the_latents_as_they_are(tmp_path: Path) -> None:
+    """`--vae-decoder-only` changes the decoder of portrait-128 and nothing else; its perceptual term reads the classifier that is named."""
+    base = ROOT / "models" / "portrait-128"
+    words = ["--stage", "vae", "--vae-decoder-only", "--initial-model", str(base), "--initial-classifier", str(ROOT / "models" / "portrait-judge-128")]
+    done = run(["pretrain", "--output", str(tmp_path / "run"), *FINE, *words])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().endswith("model") and not (tmp_path / "run" / "features").exists()
+    for part in ("vae", "unet"):
+        old, new = (load_file(folder / part / "diffusion_pytorch_model.safetensors") for folder in (base, tmp_path / "run" / "model"))
+        assert old.keys() == new.keys()
+        changed = {key for key in old if not torch.equal(old[key], new[key])}
+        assert all(key.startswith(("decoder.", "post_quant_conv.")) for key in changed)
+        assert bool(changed) == (part == "vae")
+    config = "vae/config.json"
+    assert json.loads((base / config).read_text())["scaling_factor"] == json.loads((tmp_path / "run" / "model" / config).read_text())["scaling_factor"]
+    other = run(["pretrain", "--output", str(tmp_path / "run"), *FINE, *(word for word in words if word != "--vae-decoder-only")])
+    assert other.returncode == 2 and "vae_decoder_only" in other.stderr, other.stderr
 
 
 def test_the_autoencoder_of_the_first_images_needs_no_others(tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ BaseDesign portrait_128() {
   design.vae_groups = 4;
   design.latent_channels = 12;
   design.vae_head_weight = 3.0;
+  design.vae_mark_weight = 30.0;  // a birthmark is 0.5 % of its image
   design.perceptual_weight = 0.3;
   design.adversarial_share = 0.3;
   design.preset = "portrait-128";

@@ -26,6 +26,7 @@ struct BaseDesign {
   std::int64_t latent_channels = 6;
   // Of VaeStageOptions; with a perceptual term the classifier is trained on renders before the autoencoder.
   double vae_head_weight = 1.0;
+  double vae_mark_weight = 1.0;
   double perceptual_weight = 0;
   double adversarial_share = 0;
   std::string preset = "portrait-64";  // of train's defaults for it: full_NAME.yaml and lora_NAME.yaml

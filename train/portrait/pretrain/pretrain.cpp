@@ -78,13 +78,18 @@ class Pretraining {
     if (!note.empty() && observer_.on_line) observer_.on_line("mixed_precision: " + note);
     if (options_.stage == "figures") return measure();
     const bool needs_vae = options_.stage == "vae" || !takes_over_earlier_stages();
-    if (options_.stage == "features" || (needs_vae && design_.perceptual_weight > 0)) {
+    const bool needs_features = needs_vae && design_.perceptual_weight > 0;
+    if (needs_features && takes_over_features()) {
+      features_ = starting_classifier(options_, design_);
+      freeze_features();
+    } else if (options_.stage == "features" || needs_features) {
       const StageEnd features = train_features();
       if (features != StageEnd::kFinished || options_.stage == "features") return {features, {}};
     }
     if (needs_vae) {
       const StageEnd vae = train_vae();
-      if (vae != StageEnd::kFinished || options_.stage == "vae") return {vae, {}};
+      if (vae != StageEnd::kFinished) return {vae, {}};
+      if (options_.stage == "vae") return {vae, options_.vae_decoder_only ? export_model() : fs::path()};
     }
     for (const torch::Tensor& weight : bundle_.vae->parameters()) weight.set_requires_grad(false);
     if (options_.stage == "all" || options_.stage == "classifier") {
@@ -103,6 +108,12 @@ class Pretraining {
  private:
   // A stage that is named starts from initial_model, whose own earlier stages are finished.
   bool takes_over_earlier_stages() const { return !options_.initial_model.empty() && options_.stage != "all"; }
+
+  // Of initial_classifier, unless the output has begun with features of its own.
+  bool takes_over_features() const {
+    return takes_over_earlier_stages() && options_.stage != "features" && !options_.initial_classifier.empty() &&
+           !fs::exists(fs::path(options_.output) / "features");
+  }
 
   StagePlan plan(const std::string& name, const StageOptions& stage) const {
     StagePlan plan;
@@ -137,8 +148,13 @@ class Pretraining {
     StageLoop loop(stage, features, observer_.on_progress);
     const StageEnd end = loop.run(limits_);
     loop.settle();
-    for (const torch::Tensor& weight : features_->parameters()) weight.set_requires_grad(false);
+    freeze_features();
     return end;
+  }
+
+  void freeze_features() {
+    features_->to(device_);
+    for (const torch::Tensor& weight : features_->parameters()) weight.set_requires_grad(false);
   }
 
   StageEnd train_vae() {
@@ -147,12 +163,16 @@ class Pretraining {
     stage_options.batch_size = options_.vae.batch_size;
     stage_options.images = options_.vae_images.value_or(0);
     stage_options.head_weight = design_.vae_head_weight;
+    stage_options.mark_weight = design_.vae_mark_weight;
     stage_options.perceptual_weight = design_.perceptual_weight;
     stage_options.adversarial_share = design_.adversarial_share;
     stage_options.adversarial_start = options_.vae_adversarial_start.value_or(options_.vae.steps / 2);
-    VaeStage stage(bundle_.vae, pool_, stage_options,
-                   [this](const torch::Tensor& images) { return features_->maps(images.to(torch::kFloat32)); });
+    VaeStage stage(
+        bundle_.vae, pool_, stage_options,
+        [this](const torch::Tensor& images) { return features_->maps(images.to(torch::kFloat32)); },
+        options_.vae_decoder_only ? frozen_vae() : nullptr);
     StagePlan vae = plan("vae", options_.vae);
+    if (options_.vae_decoder_only) vae.identity.settings["vae_decoder_only"] = "true";
     if (options_.vae_images) vae.identity.settings["vae_images"] = std::to_string(*options_.vae_images);
     if (design_.adversarial_share > 0) {
       vae.identity.settings["vae_adversarial_start"] = std::to_string(stage_options.adversarial_start);
@@ -163,10 +183,16 @@ class Pretraining {
     return end;
   }
 
-  // What the VAE makes of images, in the number format of the computation: the classifier must read those too.
-  classifier::Reconstruct reconstruction() const {
+  // As it is now, in the number format of the computation.
+  model::AutoencoderKL frozen_vae() const {
     model::AutoencoderKL vae = with_scaling_factor(bundle_.vae, bundle_.vae->config().scaling_factor);
     vae->to(dtype_);
+    return vae;
+  }
+
+  // What the VAE makes of images: the classifier must read those too.
+  classifier::Reconstruct reconstruction() const {
+    model::AutoencoderKL vae = frozen_vae();
     return [vae, dtype = dtype_](const torch::Tensor& images) mutable {
       const torch::NoGradGuard no_grad;
       return vae->decode(vae->encode(images.to(dtype)).mean).to(images.scalar_type());
@@ -230,16 +256,21 @@ class Pretraining {
     std::optional<PromptCurve> curve;
     if (classifier) curve.emplace(bundle_, *classifier, base.folder, std::min(kCurveImages, options_.figure_images));
     PretrainResult result;
-    result.model_path = fs::path(options_.output) / "model";
     // A model to try, while this goes on for hours.
     loop.on_evaluation([&](std::int64_t step) {
-      export_base(real_file_system(), bundle_, design_.preset, result.model_path);
+      result.model_path = export_model();
       if (curve) tell_accuracy(step, curve->evaluate(step));
     });
     result.end = loop.run(limits_);
     loop.settle();
-    export_base(real_file_system(), bundle_, design_.preset, result.model_path);
+    result.model_path = export_model();
     return result;
+  }
+
+  fs::path export_model() const {
+    const fs::path folder = fs::path(options_.output) / "model";
+    export_base(real_file_system(), bundle_, design_.preset, folder);
+    return folder;
   }
 
   // Of the exported model, with the exported classifier: what others will have.

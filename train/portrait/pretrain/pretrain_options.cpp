@@ -73,6 +73,10 @@ void add_rest(OptionGroup group, PretrainOptions& options) {
            "Step from which on portrait-128's autoencoder has a discriminator; unset: half of its steps.")
       .unit("steps")
       .range(0, 1e9);
+  group.add(
+      "vae_decoder_only", &options.vae_decoder_only,
+      "Train the decoder of initial_model's autoencoder alone: its latents stay as its UNet knows them; --stage vae "
+      "then writes model/.");
   group.add("checkpointing_steps", &options.checkpointing_steps, "Steps between checkpoints.")
       .unit("steps")
       .range(1, 1e9);

@@ -35,6 +35,7 @@ struct PretrainOptions {
   StageOptions features{1000, 128, 1e-3};
   std::int64_t features_images = 16384;    // of num_images, that the features stage sees
   std::optional<std::int64_t> vae_images;  // likewise of the vae stage
+  bool vae_decoder_only = false;           // of initial_model, whose encoder and latents stay
   StageOptions classifier{8000, 128, 1e-3};
   StageOptions text{1500, 128, 1e-3};
   StageOptions base{60000, 32, 1e-3};

@@ -51,6 +51,9 @@ model::ModelBundle base_with_words_of(const std::string& folder, const BaseDesig
 model::ModelBundle starting_base(const PretrainOptions& options, const BaseDesign& design, const ImagePool& pool) {
   const auto seed = static_cast<std::uint64_t>(options.seed);
   if (options.initial_model.empty()) {
+    if (options.vae_decoder_only) {
+      throw ConfigError("vae_decoder_only", "has no autoencoder whose decoder to train (allowed: with initial_model)");
+    }
     if (options.initial_text_encoder.empty()) return new_base(design, learn_words(pool, design), seed);
     return base_with_words_of(options.initial_text_encoder, design, seed);
   }

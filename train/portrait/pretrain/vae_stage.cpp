@@ -10,6 +10,7 @@
 #include "model/core/random.h"
 #include "train/portrait/pretrain/head_mask.h"
 #include "train/portrait/pretrain/initial_weights.h"
+#include "train/portrait/pretrain/mark_mask.h"
 #include "train/portrait/pretrain/perceptual_loss.h"
 
 namespace sdtune::train::pretrain {
@@ -28,6 +29,10 @@ torch::Tensor mean_edge(const torch::Tensor& error) {
   const torch::Tensor across = error.slice(3, 1) - error.slice(3, 0, -1);
   const torch::Tensor down = error.slice(2, 1) - error.slice(2, 0, -1);
   return across.abs().mean() + down.abs().mean();
+}
+
+bool decodes(const std::string& parameter) {
+  return parameter.starts_with("decoder.") || parameter.starts_with("post_quant_conv.");
 }
 
 // The gradient of a scalar by `leaf`, float32.
@@ -52,13 +57,15 @@ torch::Tensor divergence_loss(const model::Moments& moments) {
   return kDivergenceShare * (0.5 * (mean.square() + logvar.exp() - 1.0 - logvar).mean());
 }
 
-VaeStage::VaeStage(model::AutoencoderKL vae, ImagePool& pool, const VaeStageOptions& options, FeatureMaps maps)
+VaeStage::VaeStage(model::AutoencoderKL vae, ImagePool& pool, const VaeStageOptions& options, FeatureMaps maps,
+                   model::AutoencoderKL fixed_encoder)
     : vae_(std::move(vae)),
       pool_(pool),
       order_(options.seed, options.images > 0 ? std::min(options.images, pool.count()) : pool.count(),
              ImagePool::kShard),
       options_(options),
-      maps_(std::move(maps)) {
+      maps_(std::move(maps)),
+      fixed_encoder_(std::move(fixed_encoder)) {
   if (options_.adversarial_share == 0) return;
   discriminator_ = PatchDiscriminator();
   draw_initial_weights(*discriminator_, options_.seed, kDiscriminatorWeights);
@@ -70,7 +77,9 @@ VaeStage::VaeStage(model::AutoencoderKL vae, ImagePool& pool, const VaeStageOpti
 
 std::vector<NamedParameter> VaeStage::parameters() const {
   std::vector<NamedParameter> list;
-  for (const auto& item : vae_->named_parameters()) list.push_back({"vae." + item.key(), item.value()});
+  for (const auto& item : vae_->named_parameters()) {
+    if (!fixed_encoder_ || decodes(item.key())) list.push_back({"vae." + item.key(), item.value()});
+  }
   if (!discriminator_) return list;
   for (const auto& item : discriminator_->named_parameters()) {
     list.push_back({"discriminator." + item.key(), item.value()});
@@ -90,11 +99,20 @@ torch::Tensor VaeStage::image_loss(const torch::Tensor& images, const torch::Ten
   return loss + options_.perceptual_weight * perceptual_loss(maps_(decoded), wanted);
 }
 
-// Mean 1 an image, so that the head's weight moves effort and not the loss's scale.
+// Mean 1 an image, so that these weights move effort and not the loss's scale.
 torch::Tensor VaeStage::pixel_weights(const std::vector<std::int64_t>& indices) const {
-  if (options_.head_weight == 1.0) return {};
-  const torch::Tensor weights = 1.0 + (options_.head_weight - 1.0) * head_mask(pool_, indices, pool_.size());
+  if (options_.head_weight == 1.0 && options_.mark_weight == 1.0) return {};
+  torch::Tensor weights = 1.0 + (options_.head_weight - 1.0) * head_mask(pool_, indices, pool_.size());
+  if (options_.mark_weight != 1.0) {
+    weights = weights + (options_.mark_weight - 1.0) * mark_mask(pool_, indices, pool_.size());
+  }
   return weights / weights.mean({1, 2, 3}, /*keepdim=*/true);
+}
+
+model::Moments VaeStage::encode(const torch::Tensor& images) {
+  if (!fixed_encoder_) return vae_->encode(images.to(vae_->parameters().front().scalar_type()));
+  const torch::NoGradGuard no_grad;
+  return fixed_encoder_->encode(images.to(fixed_encoder_->parameters().front().scalar_type()));
 }
 
 const PatchDiscriminator& VaeStage::fixed_discriminator() {
@@ -124,22 +142,22 @@ torch::Tensor VaeStage::adversarial_loss(const torch::Tensor& images, const torc
 torch::Tensor VaeStage::loss(std::uint64_t step) {
   const std::int64_t batch = options_.batch_size;
   const std::uint64_t first = step * static_cast<std::uint64_t>(batch);
-  const torch::Tensor weight = vae_->parameters().front();
+  const torch::Device device = vae_->parameters().front().device();
   const std::vector<std::int64_t> indices = order_.images(first, batch);
-  const torch::Tensor images = pool_.images(indices).to(weight.device());
+  const torch::Tensor images = pool_.images(indices).to(device);
   torch::Tensor weights = pixel_weights(indices);
-  if (weights.defined()) weights = weights.to(weight.device());
-  const model::Moments moments = vae_->encode(images.to(weight.scalar_type()));
+  if (weights.defined()) weights = weights.to(device);
+  const model::Moments moments = encode(images);
   std::vector<model::SampleKey> keys;
   for (std::int64_t i = 0; i < batch; ++i) keys.push_back({step, first + static_cast<std::uint64_t>(i)});
-  const torch::Tensor noise = model::draw_normal_batch(options_.seed, model::Draw::kLatent, keys,
-                                                       moments.mean.sizes().slice(1), weight.device());
+  const torch::Tensor noise =
+      model::draw_normal_batch(options_.seed, model::Draw::kLatent, keys, moments.mean.sizes().slice(1), device);
   const torch::Tensor latents = moments.mean + (0.5 * moments.logvar).exp() * noise.to(moments.mean.scalar_type());
   const torch::Tensor decoded = vae_->decode(latents);
   const bool has_opponent = discriminator_ && step >= static_cast<std::uint64_t>(options_.adversarial_start);
   const torch::Tensor loss =
       has_opponent ? adversarial_loss(images, decoded, weights) : image_loss(images, decoded, weights);
-  return loss + divergence_loss(moments);
+  return fixed_encoder_ ? loss : loss + divergence_loss(moments);
 }
 
 }  // namespace sdtune::train::pretrain

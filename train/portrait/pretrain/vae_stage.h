@@ -30,6 +30,7 @@ struct VaeStageOptions {
   std::int64_t batch_size = 32;
   std::int64_t images = 0;             // the first so many of the pool are trained on; 0: all
   double head_weight = 1.0;            // of the error on the head, against 1 elsewhere
+  double mark_weight = 1.0;            // likewise on marks (mark_mask.h), added to the head's
   double perceptual_weight = 0;        // of perceptual_loss; above 0 with `maps` alone
   double adversarial_share = 0;        // 0: no discriminator; see adversarial_start
   std::int64_t adversarial_start = 0;  // step from which on the discriminator is trained and counts
@@ -37,9 +38,14 @@ struct VaeStageOptions {
 
 // With a discriminator (VQGAN: Esser et al., "Taming transformers", CVPR 2021) the gradient of its term by the decoded
 // image is brought to `adversarial_share` of the norm of that of the other terms, so that neither takes over.
+//
+// With a fixed encoder the decoder alone is trained, on what that encoder gives: latents keep their meaning, so a UNet
+// that was trained on them keeps its own.
 class VaeStage final : public Stage {
  public:
-  VaeStage(model::AutoencoderKL vae, ImagePool& pool, const VaeStageOptions& options, FeatureMaps maps = nullptr);
+  // fixed_encoder: another module than vae, of any number format; null: vae's own encoder, which is trained.
+  VaeStage(model::AutoencoderKL vae, ImagePool& pool, const VaeStageOptions& options, FeatureMaps maps = nullptr,
+           model::AutoencoderKL fixed_encoder = nullptr);
 
   std::string name() const override { return "vae"; }
   std::vector<NamedParameter> parameters() const override;
@@ -51,6 +57,7 @@ class VaeStage final : public Stage {
 
  private:
   torch::Tensor pixel_weights(const std::vector<std::int64_t>& indices) const;
+  model::Moments encode(const torch::Tensor& images);
   torch::Tensor adversarial_loss(const torch::Tensor& images, const torch::Tensor& decoded,
                                  const torch::Tensor& weights);
   const PatchDiscriminator& fixed_discriminator();
@@ -60,6 +67,7 @@ class VaeStage final : public Stage {
   PoolOrder order_;
   VaeStageOptions options_;
   FeatureMaps maps_;
+  model::AutoencoderKL fixed_encoder_;
   PatchDiscriminator discriminator_ = nullptr;
   PatchDiscriminator fixed_ = nullptr;  // the same weights, without gradients: for the autoencoder's own term
 };

@@ -120,6 +120,41 @@ TEST(VaeStage, ThePerceptualTermCounts) {
   EXPECT_GT(distance(gradients(perceptual, 0).at(kLast).clone(), gradients(plain, 0).at(kLast).clone()), 1e-3);
 }
 
+TEST(VaeStage, WithAFixedEncoderTrainsTheDecoderAlone) {
+  Autoencoder autoencoder, other;
+  VaeStage whole = autoencoder.stage(0);
+  VaeStage decoder(autoencoder.vae, autoencoder.pool, {.batch_size = 2}, nullptr, other.vae);
+  const std::map<std::string, torch::Tensor> of_all = gradients(whole, 0), found = gradients(decoder, 0);
+  EXPECT_LT(found.size(), of_all.size());
+  for (const auto& [name, gradient] : of_all) {
+    const bool decodes = name.find("encoder") == std::string::npos && name.find("vae.quant_conv") == std::string::npos;
+    ASSERT_EQ(found.count(name) == 1, decodes) << name;
+    if (!decodes || !gradient.defined()) continue;
+    EXPECT_LT((found.at(name) - gradient).norm().item<double>(), 1e-5 * (1 + gradient.norm().item<double>())) << name;
+  }
+  // The encoder is the other one, and the divergence of latents that stay counts nowhere.
+  {
+    const torch::NoGradGuard no_grad;
+    for (const torch::Tensor& weight : other.vae->parameters()) torch::Tensor(weight).mul_(1.5);
+  }
+  EXPECT_GT(distance(gradients(decoder, 0).at(kLast), of_all.at(kLast)), 1e-3);
+}
+
+// A mark counts by its weight in a mean over the image; without marks it is the plain mean.
+TEST(VaeStage, MarksCount) {
+  test::ScratchFolder scratch;
+  ImagePool pool(
+      real_file_system(),
+      {.folder = scratch.path(), .size = 64, .detail = portrait::Detail::k128, .count = 16, .views = 4, .threads = 2});
+  Autoencoder autoencoder;
+  VaeStage plain(autoencoder.vae, pool, {.batch_size = 16}),
+      marks(autoencoder.vae, pool, {.batch_size = 16, .mark_weight = 30});
+  VaeStage simple = autoencoder.stage(0);
+  VaeStage none(autoencoder.vae, autoencoder.pool, {.batch_size = 2, .mark_weight = 30});
+  EXPECT_NE(plain.loss(0).item<double>(), marks.loss(0).item<double>());
+  EXPECT_NEAR(simple.loss(0).item<double>(), none.loss(0).item<double>(), 1e-6);
+}
+
 TEST(VaeStage, OfTheFirstImagesNeedsNoOthers) {
   Autoencoder autoencoder;
   ImagePool four(real_file_system(),
