@@ -33,6 +33,7 @@ lists them), on a machine that does nothing else; the files into docs/measuremen
 # The start of a file's name, and what the row is called. In the order of the page.
 ROWS = {
     "forward_sd15_b1": "UNet forward, SD 1.5 size, batch 1", "forward_10m_b4": "UNet forward, 10 M, batch 4",
+    "forward_10m_b8": "UNet forward, 10 M, batch 8",
     "vae-decode": "VAE decode, 512 px, first call included", "vae-encode": "VAE encode, 512 px, first call included",
     "text": "text encoder of SD 1.5", "picture_sd15": "an image at SD 1.5's size, 512 px, 25 steps with guidance",
     "picture": "an image of portrait-64, 30 steps with guidance",
