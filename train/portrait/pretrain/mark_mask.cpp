@@ -50,7 +50,7 @@ struct Box {
   }
 };
 
-void fill(torch::Tensor image, const Box& box, float border) {
+void fill(const torch::Tensor& image, const Box& box, float border) {
   if (box.x.is_empty()) return;
   const auto [left, right] = box.x.grown(border).pixels(image.size(1));
   const auto [top, bottom] = box.y.grown(border).pixels(image.size(0));
