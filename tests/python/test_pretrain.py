@@ -169,6 +169,8 @@ def test_the_decoder_alone_leaves_the_latents_as_they_are(tmp_path: Path) -> Non
         changed = {key for key in old if not torch.equal(old[key], new[key])}
         assert all(key.startswith(("decoder.", "post_quant_conv.")) for key in changed)
         assert bool(changed) == (part == "vae")
+    state = json.loads(next((tmp_path / "run" / "vae" / "checkpoints").glob("*/state.json")).read_text())["settings"]
+    assert float(state["vae_mark_weight"]) > 1 and state["vae_features"] == "initial_classifier", "what no option says of the loss"
     config = "vae/config.json"
     assert json.loads((base / config).read_text())["scaling_factor"] == json.loads((tmp_path / "run" / "model" / config).read_text())["scaling_factor"]
     other = run(["pretrain", "--output", str(tmp_path / "run"), *FINE, *(word for word in words if word != "--vae-decoder-only")])

@@ -173,6 +173,11 @@ class Pretraining {
         options_.vae_decoder_only ? frozen_vae() : nullptr);
     StagePlan vae = plan("vae", options_.vae);
     if (options_.vae_decoder_only) vae.identity.settings["vae_decoder_only"] = "true";
+    // No option says these two: another version's checkpoint would go on with another loss.
+    if (design_.vae_mark_weight != 1.0) {
+      vae.identity.settings["vae_mark_weight"] = std::to_string(design_.vae_mark_weight);
+    }
+    if (features_ && takes_over_features()) vae.identity.settings["vae_features"] = "initial_classifier";
     if (options_.vae_images) vae.identity.settings["vae_images"] = std::to_string(*options_.vae_images);
     if (design_.adversarial_share > 0) {
       vae.identity.settings["vae_adversarial_start"] = std::to_string(stage_options.adversarial_start);

@@ -18,7 +18,7 @@ struct PretrainObserver {
 
 struct PretrainResult {
   StageEnd end = StageEnd::kFinished;
-  std::filesystem::path model_path;  // a diffusers folder; empty before the base has had a step
+  std::filesystem::path model_path;  // a diffusers folder; empty where the stage writes none
 };
 
 // What networks compute in where `chosen` is what options and device choose: never float16, since a stage has no loss

@@ -51,9 +51,6 @@ model::ModelBundle base_with_words_of(const std::string& folder, const BaseDesig
 model::ModelBundle starting_base(const PretrainOptions& options, const BaseDesign& design, const ImagePool& pool) {
   const auto seed = static_cast<std::uint64_t>(options.seed);
   if (options.initial_model.empty()) {
-    if (options.vae_decoder_only) {
-      throw ConfigError("vae_decoder_only", "has no autoencoder whose decoder to train (allowed: with initial_model)");
-    }
     if (options.initial_text_encoder.empty()) return new_base(design, learn_words(pool, design), seed);
     return base_with_words_of(options.initial_text_encoder, design, seed);
   }
@@ -90,6 +87,9 @@ void copy_weights(const torch::nn::Module& from, torch::nn::Module& to) {
 
 std::map<std::string, std::string> starting_hashes(const PretrainOptions& options) {
   std::map<std::string, std::string> hashes;
+  if (options.vae_decoder_only && options.initial_model.empty()) {
+    throw ConfigError("vae_decoder_only", "has no autoencoder whose decoder to train (allowed: with initial_model)");
+  }
   if (!options.initial_model.empty()) {
     require_folder("initial_model", options.initial_model);
     hashes["initial_model"] = hash_of_base(options.initial_model);

@@ -22,7 +22,7 @@ classifier::ClassifierNetwork starting_classifier(const PretrainOptions& options
 void copy_weights(const torch::nn::Module& from, torch::nn::Module& to);
 
 // The models begun with, by content, for a checkpoint's identity: option -> hash. Empty without any. Throws ConfigError
-// for what is no folder.
+// for what is no folder, and for a decoder to train without a model.
 std::map<std::string, std::string> starting_hashes(const PretrainOptions& options);
 
 }  // namespace sdtune::train::pretrain
