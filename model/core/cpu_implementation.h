@@ -14,8 +14,9 @@ namespace sdtune::model {
 struct CpuImplementation {
   bool tiled_attention = true;  // ours (kernels/attention.h), else LibTorch's
   bool onednn_products = true;  // of float32 matrices where oneDNN has AVX-512 (kernels/matrix_product.h), else MKL's
-  bool patch_convolutions = true;  // of few pixels (kernels/conv2d.h), else oneDNN's
-  bool channels_last_maps = true;  // the memory order of feature maps, else contiguous
+  bool patch_convolutions = true;     // of few pixels (kernels/conv2d.h), else oneDNN's
+  bool channels_last_maps = true;     // the memory order of feature maps, else contiguous
+  bool winograd_convolutions = true;  // 3 x 3 of large maps (kernels/winograd_conv2d.h), else products one by one
 
   bool operator==(const CpuImplementation&) const = default;
 };
@@ -25,6 +26,7 @@ struct CpuChoice {
   const char* name;
   bool CpuImplementation::*is_first;
   std::array<std::string_view, 2> values;
+  bool came_later = false;  // records of runs before it lack it, and mean the second value
 
   std::string_view value_in(const CpuImplementation& implementation) const {
     return values[implementation.*is_first ? 0 : 1];
@@ -41,13 +43,14 @@ inline constexpr std::array kCpuChoices = {
     CpuChoice{"products", &CpuImplementation::onednn_products, {"onednn", "mkl"}},
     CpuChoice{"convolutions", &CpuImplementation::patch_convolutions, {"patches", "library"}},
     CpuChoice{"layout", &CpuImplementation::channels_last_maps, {"channels_last", "contiguous"}},
+    CpuChoice{"convolutions_3x3", &CpuImplementation::winograd_convolutions, {"winograd", "direct"}, true},
 };
 
 // For a kind of processor that nothing was measured on: ours; products by oneDNN with AVX-512, which MKL keeps its
 // kernels of for Intel's processors, and by MKL else.
 CpuImplementation default_cpu_implementation();
 
-// "attention tiled, products mkl, convolutions patches, layout channels_last".
+// "attention tiled, products mkl, convolutions patches, layout channels_last, convolutions_3x3 winograd".
 std::string implementation_text(const CpuImplementation& implementation);
 
 // What holds now: that of the innermost scope, else what the process's source says, which is asked once, else the

@@ -18,7 +18,6 @@ namespace {
 
 using attention::Rows;
 using attention::Sizes;
-using attention::Vectors;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
@@ -94,18 +93,6 @@ variable_list backward_pass(const variable_list& saved, const torch::Tensor& dy,
         scratch);
   });
   return {dq, dk, dv, torch::Tensor()};
-}
-
-std::optional<Vectors> vectors_of_this_cpu() {
-#if defined(__x86_64__)
-  const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (has_avx512) return Vectors::kAvx512;
-  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                        __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-  if (has_avx2) return Vectors::kAvx2;
-#endif
-  return std::nullopt;
 }
 
 struct TiledAttention : torch::autograd::Function<TiledAttention> {

@@ -5,13 +5,9 @@
 
 #include <torch/types.h>
 
-namespace sdtune::model {
+#include "model/kernels/cpu_vectors.h"
 
-namespace attention {
-// How the kernels are compiled. The last one is AVX-512's source compiled for AVX2, slow: for tests on CPUs without
-// AVX-512.
-enum class Vectors : int8_t { kAvx2, kAvx512, kAvx512ByAvx2 };
-}  // namespace attention
+namespace sdtune::model {
 
 inline constexpr int64_t kWidestTiledHead = 160;  // numbers
 
@@ -22,7 +18,6 @@ bool can_attend_in_tiles(const torch::Tensor& q, const torch::Tensor& k, const t
 // softmax(q k^T / sqrt(d)) v for q [B, L, H, d], k and v [B, M, H, d] -> [B, L, H, d]; differentiable. Scores, softmax
 // and sums are float32 whatever the dtype. An element's bits depend neither on the batch nor on the number of threads.
 torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v);
-torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
-                              attention::Vectors vectors);
+torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, Vectors vectors);
 
 }  // namespace sdtune::model

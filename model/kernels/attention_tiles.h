@@ -4,39 +4,15 @@
 #include <cstdint>
 #include <cstring>
 
-#include "model/kernels/vector_math.h"
+#include "model/kernels/cpu_vectors.h"
 
 namespace sdtune::model::attention {
 
-#define SDTUNE_AVX2 __attribute__((target("arch=x86-64-v3")))
-#define SDTUNE_AVX512 __attribute__((target("arch=x86-64-v4")))
-
-// The registers of a kind of CPU: kRows x 2 of them hold sums, as many as hide the latency of a multiplication and
-// addition and leave registers for what is multiplied.
-struct Avx2 {
-  using Vector = float __attribute__((vector_size(32)));
-  using Bits = std::int32_t __attribute__((vector_size(32)));
-  static constexpr int64_t kLanes = 8, kRows = 6;
-};
-struct Avx512 {
-  using Vector = float __attribute__((vector_size(64)));
-  using Bits = std::int32_t __attribute__((vector_size(64)));
-  static constexpr int64_t kLanes = 16, kRows = 12;
-};
 // Keys that are worked on together: with kQueries queries (attention_work.h) their scores stay in the second cache.
 // Both are multiples of the rows and columns of either kind.
 constexpr int64_t kKeys = 120;
 // Rows behind the last key that a tile may read and write.
 constexpr int64_t kSpareRows = 12;
-
-template <class Vector>
-SDTUNE_INLINE void load_vector(const float* from, Vector& to) {
-  std::memcpy(&to, from, sizeof(Vector));
-}
-template <class Vector>
-SDTUNE_INLINE void store_vector(float* to, const Vector& from) {
-  std::memcpy(to, &from, sizeof(Vector));
-}
 
 // e^x for x <= 0, as fast_exp; written for vectors, since a compiler that must keep to traps does not make them of it.
 template <class Cpu>

@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "model/core/cpu_implementation.h"
+#include "model/kernels/asks_for_gradient.h"
 #include "model/kernels/float32_compute.h"
 #include "model/kernels/matrix_product.h"
 #include "model/kernels/packed_weights.h"
 #include "model/kernels/patches.h"
 #include "model/kernels/sizes_only.h"
+#include "model/kernels/winograd_conv2d.h"
 
 namespace sdtune::model {
 namespace {
@@ -96,8 +98,14 @@ bool is_channels_last(const torch::Tensor& x) {
 
 torch::Tensor conv2d(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
                      const ConvShape& shape) {
+  PackedWeights* const packed = asks_for_gradient({x, weight, bias}) ? nullptr : packed_weights();
+  if (cpu_implementation().winograd_convolutions &&
+      can_convolve_by_winograd(x, weight, shape, /*is_kept=*/packed != nullptr)) {
+    if (packed == nullptr) return winograd_conv2d(x, weight, bias);
+    return winograd_conv2d(x, weight, bias, packed->of_winograd(weight));
+  }
   if (weight.scalar_type() == x.scalar_type() && computes_in_float32(x)) return float32_conv2d(x, weight, bias, shape);
-  if (PackedWeights* packed = packed_weights(); packed != nullptr && can_convolve_packed(x, weight, bias)) {
+  if (packed != nullptr && can_convolve_packed(x, weight, bias)) {
     return packed_conv2d(x, weight, bias, shape, *packed);
   }
   const PatchShape patch = {.kernel = weight.size(2), .stride = shape.stride, .padding = shape.padding};

@@ -113,4 +113,16 @@ torch::Tensor onednn_product(const torch::Tensor& a, const torch::Tensor& b, con
   return out;
 }
 
+void multiply_batches(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& out, bool adds) {
+  RECORD_FUNCTION("sdtune::batched_product", std::vector<c10::IValue>({a, b}));
+  torch::Tensor result = out;
+  if (can_multiply_by_onednn() && cpu_implementation().onednn_products && at::globalContext().userEnabledMkldnn()) {
+    at::native::mkldnn_matmul(a, b, result, adds ? 1.0F : 0.0F, 1.0F);
+  } else if (adds) {
+    result.baddbmm_(a, b);
+  } else {
+    torch::bmm_out(result, a, b);
+  }
+}
+
 }  // namespace sdtune::model

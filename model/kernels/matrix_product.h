@@ -29,4 +29,8 @@ bool can_multiply_by_onednn();
 torch::Tensor onednn_linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias = {});
 torch::Tensor onednn_product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias = {});
 
+// out [N, m, n] = a b, and the same added to out where `adds`, for float32 batches of matrices a [N, m, k] and b
+// [N, k, n], each dense or transposed; without gradients.
+void multiply_batches(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& out, bool adds);
+
 }  // namespace sdtune::model

@@ -14,6 +14,7 @@
 #include "model/kernels/float32_compute.h"
 #include "model/kernels/matrix_product.h"
 #include "model/kernels/sizes_only.h"
+#include "model/kernels/winograd_conv2d.h"
 
 namespace sdtune::model {
 namespace {
@@ -60,6 +61,13 @@ torch::Tensor PackedWeights::of_convolution(const torch::Tensor& weight, const t
     const std::array<int64_t, 2> padding = {shape.padding, shape.padding}, stride = {shape.stride, shape.stride};
     packed = {weight, pack.call(weight, padding, stride, kNoDilation, 1, x.sizes())};
   }
+  return packed.blocks;
+}
+
+torch::Tensor PackedWeights::of_winograd(const torch::Tensor& weight) {
+  const std::lock_guard lock(mutex_);
+  Packed& packed = packed_[{weight.unsafeGetTensorImpl(), {}}];
+  if (!packed.blocks.defined()) packed = {weight, winograd_weight(weight)};
   return packed.blocks;
 }
 

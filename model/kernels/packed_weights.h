@@ -1,4 +1,4 @@
-// Weights of convolutions in the order in which oneDNN computes with them, kept for as long as they do not change.
+// Weights of convolutions as what computes with them wants them, kept for as long as they do not change.
 #pragma once
 
 #include <torch/types.h>
@@ -19,12 +19,14 @@ namespace sdtune::model {
 // weights stay as they are.
 //
 // Whoever holds one promises that no weight that it saw changes until it is gone. Needs the memory of those weights a
-// second time. Threads may share one.
+// second time, for Winograd's (winograd_conv2d.h) four times that of float32. Threads may share one.
 class PackedWeights {
  public:
   // weight [out, in, k, k] in blocks for maps of x's size, packed when it is first seen with that size: the blocks, and
   // so the rounding, depend on it.
   torch::Tensor of_convolution(const torch::Tensor& weight, const torch::Tensor& x, const ConvShape& shape);
+  // weight [out, in, 3, 3] as winograd_weight makes it, whatever the map's size.
+  torch::Tensor of_winograd(const torch::Tensor& weight);
 
  private:
   struct Packed {
@@ -33,7 +35,8 @@ class PackedWeights {
   };
 
   std::mutex mutex_;
-  std::map<std::pair<const void*, std::vector<std::int64_t>>, Packed> packed_;  // by address and x's size
+  std::map<std::pair<const void*, std::vector<std::int64_t>>, Packed>
+      packed_;  // by address and x's size, none for Winograd's
 };
 
 // While one lives, conv2d on this thread takes weights from `packed`, which must outlive it.

@@ -17,6 +17,8 @@ namespace sdtune::model {
 #define SDTUNE_CPU_CLONES
 #endif
 #define SDTUNE_INLINE inline __attribute__((always_inline))
+// The same of a lambda, behind its parameters.
+#define SDTUNE_LAMBDA __attribute__((always_inline))
 
 // One value of a map, in float32 whatever its type.
 SDTUNE_INLINE float load(const float* p) {

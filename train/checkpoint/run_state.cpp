@@ -35,6 +35,10 @@ model::CpuImplementation read_implementation(JsonObject& parent, const std::stri
   const std::map<std::string, std::string> values = read_entries(parent, key);
   for (const model::CpuChoice& choice : model::kCpuChoices) {
     const auto found = values.find(choice.name);
+    if (found == values.end() && choice.came_later) {
+      implementation.*choice.is_first = false;
+      continue;
+    }
     if (found == values.end()) parent.fail(key, std::string("lacks ") + choice.name);
     if (!choice.set(implementation, found->second)) parent.fail(key, "has no such " + found->first);
   }

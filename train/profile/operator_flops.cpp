@@ -59,11 +59,13 @@ double convolution_backward(Arguments arguments) {
   return wanted * 2.0 * pixels * static_cast<double>(arguments[2].toTensor().numel());
 }
 
-// Arguments (dy [pixels, channels], weight, whether the gradient of input and of weight is asked for).
-double patch_convolution_backward(Arguments arguments) {
+// Arguments (dy [pixels, channels] or [B, channels, H, W], weight, whether the gradient of input and of weight is asked
+// for).
+double own_convolution_backward(Arguments arguments) {
   if (!is_tensor(arguments, 0) || !is_tensor(arguments, 1) || arguments.size() < 4) return 0;
   const double wanted = (arguments[2].toBool() ? 1 : 0) + (arguments[3].toBool() ? 1 : 0);
-  return wanted * 2.0 * static_cast<double>(arguments[0].toTensor().size(0)) * numel(arguments, 1);
+  return wanted * 2.0 * numel(arguments, 0) / static_cast<double>(arguments[0].toTensor().size(1)) *
+         numel(arguments, 1);
 }
 
 // q [B, H, N, d] against k [B, H, M, d], rows N and M at `rows`: scores, and values weighted by them. Where M is N it
@@ -81,10 +83,13 @@ OperatorFlops operator_flops(std::string_view name, Arguments arguments) {
   if (name == "aten::mm" || name == "aten::bmm") return {product(arguments, 0, 1), false};
   if (name == "sdtune::onednn_product") return {product(arguments, 0, 1), false};
   if (name == "aten::addmm" || name == "aten::baddbmm") return {product(arguments, 1, 2), false};
-  if (name == "aten::convolution" || name == "sdtune::patch_convolution" || name == "sdtune::packed_convolution") {
+  if (name == "aten::convolution" || name == "sdtune::patch_convolution" || name == "sdtune::packed_convolution" ||
+      name == "sdtune::winograd_convolution") {  // as many as without its transforms
     return {convolution(arguments), false};
   }
-  if (name == "sdtune::patch_convolution_backward") return {patch_convolution_backward(arguments), false};
+  if (name == "sdtune::patch_convolution_backward" || name == "sdtune::winograd_convolution_backward") {
+    return {own_convolution_backward(arguments), false};
+  }
   if (name == "aten::convolution_backward") return {convolution_backward(arguments), false};
   if (name == "aten::_scaled_dot_product_flash_attention_for_cpu") return attention(arguments, 0, 1);
   if (name == "aten::_scaled_dot_product_flash_attention_for_cpu_backward") return attention(arguments, 1, 2);

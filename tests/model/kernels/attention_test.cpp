@@ -24,7 +24,7 @@ const std::vector<Case> kCases = {{1, 1, 1, 1, 8},     {2, 3, 7, 5, 24},     {1,
                                   {1, 8, 256, 77, 40}, {1, 2, 300, 300, 64}, {1, 1, 130, 77, 80}, {1, 1, 64, 250, 160}};
 
 // What AVX-512 computes runs on every CPU, if slowly.
-constexpr attention::Vectors kEachWay[] = {attention::Vectors::kAvx2, attention::Vectors::kAvx512ByAvx2};
+constexpr Vectors kEachWay[] = {Vectors::kAvx2, Vectors::kAvx512ByAvx2};
 
 torch::Tensor exact(const variable_list& x) {
   const auto to = [](const torch::Tensor& y) { return y.to(torch::kFloat64).transpose(1, 2); };
@@ -41,7 +41,7 @@ variable_list inputs(const Case& c, torch::Dtype dtype = torch::kFloat32) {
   return {make(c.queries), make(c.keys), make(c.keys)};
 }
 
-void expect_close(const Case& c, torch::Dtype dtype, double tolerance, attention::Vectors vectors) {
+void expect_close(const Case& c, torch::Dtype dtype, double tolerance, Vectors vectors) {
   const variable_list x = inputs(c, dtype);
   const torch::Tensor y = tiled_attention(x[0], x[1], x[2], vectors), expected = exact(x);
   EXPECT_EQ(y.scalar_type(), dtype);
@@ -63,13 +63,13 @@ void expect_close(const Case& c, torch::Dtype dtype, double tolerance, attention
 TEST(TiledAttention, AgreesWithDoublePrecisionForwardAndBackward) {
   for (const Case& c : kCases) {
     ASSERT_TRUE(can_attend_in_tiles(inputs(c)[0], inputs(c)[1], inputs(c)[2]));
-    for (const attention::Vectors vectors : kEachWay) expect_close(c, torch::kFloat32, 1e-6, vectors);
+    for (const Vectors vectors : kEachWay) expect_close(c, torch::kFloat32, 1e-6, vectors);
   }
 }
 
 TEST(TiledAttention, RoundsBfloat16OnlyAtTheEnd) {
   for (const Case& c : kCases) {
-    for (const attention::Vectors vectors : kEachWay) expect_close(c, torch::kBFloat16, 4e-3, vectors);
+    for (const Vectors vectors : kEachWay) expect_close(c, torch::kBFloat16, 4e-3, vectors);
   }
 }
 

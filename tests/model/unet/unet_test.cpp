@@ -96,7 +96,8 @@ TEST(UNet, ACacheKeepsWhatTheTextGivesAndChangesNothing) {
 torch::Tensor output_and_gradient(UNet2DConditionModel& unet, const CpuImplementation& implementation, int time) {
   const CpuImplementationScope scope(implementation);
   torch::manual_seed(1);
-  const torch::Tensor sample = torch::randn({2, 4, 8, 8}).set_requires_grad(true), context = torch::randn({2, 77, 16});
+  const torch::Tensor sample = torch::randn({2, 4, 16, 16}).set_requires_grad(true),
+                      context = torch::randn({2, 77, 16});
   const torch::Tensor y = unet(sample, torch::tensor(time), context);
   const torch::Tensor gradient = torch::autograd::grad({y.square().sum()}, {sample})[0];
   return torch::stack({y.detach(), gradient}).contiguous();

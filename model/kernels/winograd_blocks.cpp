@@ -1,0 +1,143 @@
+#include "model/kernels/winograd_blocks.h"
+
+#include <ATen/Parallel.h>
+
+#include <array>
+#include <vector>
+
+#include "model/kernels/winograd_tiles.h"
+
+namespace sdtune::model::winograd {
+namespace {
+
+const Transforms& of_this_cpu() {
+  static const Transforms& found = transforms(vectors_of_this_cpu().value());
+  return found;
+}
+
+struct TileGrid {
+  explicit TileGrid(const torch::Tensor& map)
+      : batch(map.size(0)),
+        height(map.size(2)),
+        width(map.size(3)),
+        rows((height + kTile - 1) / kTile),
+        columns((width + kTile - 1) / kTile) {}
+
+  int64_t batch, height, width, rows, columns;
+};
+
+// The pixels of square tiles in a map [B, C, H, W] in channels_last.
+template <class Number>
+class TilePixels {
+ public:
+  // `map`: its first channel that is wanted. `beyond` stands for every pixel beyond the map.
+  TilePixels(const TileGrid& grid, Number* map, int64_t channels, Number* beyond)
+      : grid_(grid), map_(map), channels_(channels), beyond_(beyond) {}
+
+  // `side` x side pixels, row by row, from `before` pixels above and left of a tile's first on.
+  void find(int64_t tile, int64_t side, int64_t before, Number** pixels) const {
+    const int64_t column = tile % grid_.columns, row = tile / grid_.columns % grid_.rows;
+    Number* const image = map_ + tile / (grid_.columns * grid_.rows) * grid_.height * grid_.width * channels_;
+    for (int64_t i = 0; i < side; ++i) {
+      const int64_t y = row * kTile + i - before;
+      for (int64_t j = 0; j < side; ++j) {
+        const int64_t x = column * kTile + j - before;
+        const bool is_inside = y >= 0 && y < grid_.height && x >= 0 && x < grid_.width;
+        pixels[i * side + j] = is_inside ? image + (y * grid_.width + x) * channels_ : beyond_;
+      }
+    }
+  }
+
+ private:
+  const TileGrid& grid_;
+  Number* map_;
+  int64_t channels_;
+  Number* beyond_;
+};
+
+// Room for `rows` of each position: [36, rows, channels].
+torch::Tensor positions(int64_t rows, int64_t channels) {
+  return torch::empty({kPositions, rows, channels}, torch::kFloat32);
+}
+
+Positions row_of(const torch::Tensor& all, int64_t row) {
+  return {all.mutable_data_ptr<float>() + row * all.size(2), all.size(1) * all.size(2)};
+}
+
+ConstPositions const_row_of(const torch::Tensor& all, int64_t row) {
+  return {all.const_data_ptr<float>() + row * all.size(2), all.size(1) * all.size(2)};
+}
+
+torch::Tensor transformed_tiles(const torch::Tensor& map, const TileBlock& block, bool is_gradient) {
+  const TileGrid grid(map);
+  const int64_t channels = map.size(1), side = is_gradient ? kTile : kSeen, before = is_gradient ? 0 : 1;
+  const auto transform = is_gradient ? of_this_cpu().output_gradient : of_this_cpu().input;
+  torch::Tensor out = positions(block.count, channels);
+  const std::vector<float> zeros(static_cast<size_t>(channels));
+  const TilePixels<const float> tiles(grid, map.const_data_ptr<float>(), channels, zeros.data());
+  at::parallel_for(0, block.count, 1, [&](int64_t begin, int64_t end) {
+    std::array<const float*, kSeen * kSeen> pixels;
+    for (int64_t i = begin; i < end; ++i) {
+      tiles.find(block.begin + i, side, before, pixels.data());
+      transform(pixels.data(), channels, row_of(out, i));
+    }
+  });
+  return out;
+}
+
+}  // namespace
+
+int64_t tile_count(const torch::Tensor& map) {
+  const TileGrid grid(map);
+  return grid.batch * grid.rows * grid.columns;
+}
+
+torch::Tensor transformed_input(const torch::Tensor& x, const TileBlock& block) {
+  return transformed_tiles(x, block, /*is_gradient=*/false);
+}
+
+torch::Tensor transformed_gradient(const torch::Tensor& dy, const TileBlock& block) {
+  return transformed_tiles(dy, block, /*is_gradient=*/true);
+}
+
+void write_tiles(const torch::Tensor& sums, const torch::Tensor& bias, const TileBlock& block, int64_t first,
+                 const torch::Tensor& map) {
+  const TileGrid grid(map);
+  const int64_t written = sums.size(2);
+  const float* constants = bias.defined() ? bias.const_data_ptr<float>() + first : nullptr;
+  at::parallel_for(0, block.count, 1, [&](int64_t begin, int64_t end) {
+    std::vector<float> beyond(static_cast<size_t>(written));
+    const TilePixels<float> tiles(grid, map.mutable_data_ptr<float>() + first, map.size(1), beyond.data());
+    std::array<float*, kTile * kTile> pixels;
+    for (int64_t i = begin; i < end; ++i) {
+      tiles.find(block.begin + i, kTile, 0, pixels.data());
+      of_this_cpu().output(const_row_of(sums, i), constants, written, pixels.data());
+    }
+  });
+}
+
+torch::Tensor transformed_weight(const torch::Tensor& weight, const ChannelRange& outs, const ChannelRange& ins,
+                                 bool flipped) {
+  const int64_t in = weight.size(1);
+  torch::Tensor result = positions(outs.count, ins.count);
+  const auto* kernels = weight.const_data_ptr<float>();
+  at::parallel_for(0, outs.count, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = (outs.begin + i) * in + ins.begin;
+      of_this_cpu().kernel(kernels + first * kTaps, ins.count, flipped, row_of(result, i));
+    }
+  });
+  return result;
+}
+
+void write_weight_gradient(const torch::Tensor& sums, int64_t first_out, const torch::Tensor& gradient) {
+  const int64_t in = gradient.size(1);
+  auto* kernels = gradient.mutable_data_ptr<float>() + first_out * in * kTaps;
+  at::parallel_for(0, sums.size(1), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      of_this_cpu().kernel_gradient(const_row_of(sums, i), in, kernels + i * in * kTaps);
+    }
+  });
+}
+
+}  // namespace sdtune::model::winograd

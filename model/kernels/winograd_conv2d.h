@@ -1,0 +1,28 @@
+// 3 x 3 convolutions by Winograd's minimal filtering (winograd_tiles.h) on a CPU: a quarter of the products. In float32
+// alone: where a CPU has instructions for bfloat16, its products take half the time, and the transforms as long.
+#pragma once
+
+#include <torch/types.h>
+
+#include "model/kernels/conv2d.h"
+
+namespace sdtune::model {
+
+// Whether winograd_conv2d takes these and is faster: on a CPU with AVX2, float32, x in channels_last, kernel size 3,
+// stride 1, padding 1, channels a multiple of 16, and enough pixels and channels. Where transformed weights are kept
+// (`is_kept`), those of a map with few pixels must be small.
+bool can_convolve_by_winograd(const torch::Tensor& x, const torch::Tensor& weight, const ConvShape& shape,
+                              bool is_kept);
+
+// As torch::conv2d with padding 1 for x [B, in, H, W], weight [out, in, 3, 3] and bias [out] or undefined
+// -> [B, out, H, W] in channels_last; differentiable. The mean error is about twice that of a convolution without
+// transforms: 1e-6 of the result.
+torch::Tensor winograd_conv2d(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);
+
+// What winograd_conv2d makes of a weight at every call: [out, in, 3, 3] -> [36, out, in], four times as large.
+torch::Tensor winograd_weight(const torch::Tensor& weight);
+// The same convolution with a weight that was transformed before; without gradients.
+torch::Tensor winograd_conv2d(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
+                              const torch::Tensor& transformed);
+
+}  // namespace sdtune::model

@@ -1,0 +1,194 @@
+#include "model/kernels/winograd_tiles.h"
+
+namespace sdtune::model::winograd {
+namespace {
+
+// The points 0, a, -a, b, -b and infinity, and what their polynomials have as coefficients: exact in float32.
+constexpr float kA = 0.6875F, kB = 1.5F;
+constexpr float kA2 = kA * kA, kB2 = kB * kB;
+constexpr float kProduct = kA2 * kB2, kSum = kA2 + kB2;
+// One over the product of a point's distances to the other points.
+constexpr float kByZero = 1.0F / kProduct;
+constexpr float kByA = 1.0F / (2.0F * kA2 * (kA2 - kB2)), kByB = 1.0F / (2.0F * kB2 * (kB2 - kA2));
+
+// B^T d: [6] -> [6].
+template <class Vector>
+SDTUNE_INLINE void input_row(const Vector (&d)[kSeen], Vector (&v)[kSeen]) {
+  const Vector even_a = d[4] - kB2 * d[2], odd_a = kA * (d[3] - kB2 * d[1]);
+  const Vector even_b = d[4] - kA2 * d[2], odd_b = kB * (d[3] - kA2 * d[1]);
+  v[0] = d[4] - kSum * d[2] + kProduct * d[0];
+  v[1] = even_a + odd_a;
+  v[2] = even_a - odd_a;
+  v[3] = even_b + odd_b;
+  v[4] = even_b - odd_b;
+  v[5] = d[5] - kSum * d[3] + kProduct * d[1];
+}
+
+// A^T m: [6] -> [4].
+template <class Vector>
+SDTUNE_INLINE void output_row(const Vector (&m)[kSeen], Vector (&y)[kTile]) {
+  const Vector sum_a = m[1] + m[2], difference_a = m[1] - m[2];
+  const Vector sum_b = m[3] + m[4], difference_b = m[3] - m[4];
+  y[0] = m[0] + sum_a + sum_b;
+  y[1] = kA * difference_a + kB * difference_b;
+  y[2] = kA2 * sum_a + kB2 * sum_b;
+  y[3] = kA * kA2 * difference_a + kB * kB2 * difference_b + m[5];
+}
+
+// A y: [4] -> [6].
+template <class Vector>
+SDTUNE_INLINE void output_gradient_row(const Vector (&y)[kTile], Vector (&m)[kSeen]) {
+  const Vector even_a = y[0] + kA2 * y[2], odd_a = kA * (y[1] + kA2 * y[3]);
+  const Vector even_b = y[0] + kB2 * y[2], odd_b = kB * (y[1] + kB2 * y[3]);
+  m[0] = y[0];
+  m[1] = even_a + odd_a;
+  m[2] = even_a - odd_a;
+  m[3] = even_b + odd_b;
+  m[4] = even_b - odd_b;
+  m[5] = y[3];
+}
+
+// G g: [3] -> [6].
+template <class Vector>
+SDTUNE_INLINE void kernel_row(const Vector (&g)[3], Vector (&u)[kSeen]) {
+  const Vector even_a = kByA * (g[0] + kA2 * g[2]), odd_a = kByA * kA * g[1];
+  const Vector even_b = kByB * (g[0] + kB2 * g[2]), odd_b = kByB * kB * g[1];
+  u[0] = kByZero * g[0];
+  u[1] = even_a + odd_a;
+  u[2] = even_a - odd_a;
+  u[3] = even_b + odd_b;
+  u[4] = even_b - odd_b;
+  u[5] = g[2];
+}
+
+// G^T u: [6] -> [3].
+template <class Vector>
+SDTUNE_INLINE void kernel_gradient_row(const Vector (&u)[kSeen], Vector (&g)[3]) {
+  const Vector sum_a = kByA * (u[1] + u[2]), sum_b = kByB * (u[3] + u[4]);
+  g[0] = kByZero * u[0] + sum_a + sum_b;
+  g[1] = kByA * kA * (u[1] - u[2]) + kByB * kB * (u[3] - u[4]);
+  g[2] = kA2 * sum_a + kB2 * sum_b + u[5];
+}
+
+// Rows, then columns, of a square of `kFrom` numbers a side; `row` transforms kFrom numbers to kTo.
+template <class Vector, int kFrom, int kTo, class Row>
+SDTUNE_INLINE void transform(const Vector (&from)[kFrom][kFrom], Vector (&to)[kTo][kTo], const Row& row) {
+  Vector between[kTo][kFrom];  // [column, row]
+#pragma GCC unroll 6
+  for (int i = 0; i < kFrom; ++i) {
+    Vector out[kTo];
+    row(from[i], out);
+#pragma GCC unroll 6
+    for (int j = 0; j < kTo; ++j) between[j][i] = out[j];
+  }
+#pragma GCC unroll 6
+  for (int j = 0; j < kTo; ++j) {
+    Vector out[kTo];
+    row(between[j], out);
+#pragma GCC unroll 6
+    for (int i = 0; i < kTo; ++i) to[i][j] = out[i];
+  }
+}
+
+template <class Cpu>
+SDTUNE_INLINE void input_tile(const float* const* pixels, std::int64_t channels, Positions out) {
+  using Vector = typename Cpu::Vector;
+  for (std::int64_t c = 0; c < channels; c += Cpu::kLanes) {
+    Vector d[kSeen][kSeen], v[kSeen][kSeen];
+    for (std::int64_t i = 0; i < kPositions; ++i) load_vector(pixels[i] + c, d[i / kSeen][i % kSeen]);
+    transform(d, v, [](const auto& from, auto& to) SDTUNE_LAMBDA { input_row(from, to); });
+    for (std::int64_t i = 0; i < kPositions; ++i) store_vector(out.data + i * out.step + c, v[i / kSeen][i % kSeen]);
+  }
+}
+
+template <class Cpu>
+SDTUNE_INLINE void output_tile(ConstPositions sums, const float* bias, std::int64_t channels, float* const* pixels) {
+  using Vector = typename Cpu::Vector;
+  for (std::int64_t c = 0; c < channels; c += Cpu::kLanes) {
+    Vector m[kSeen][kSeen], y[kTile][kTile], constant{};
+    if (bias != nullptr) load_vector(bias + c, constant);
+    for (std::int64_t i = 0; i < kPositions; ++i) load_vector(sums.data + i * sums.step + c, m[i / kSeen][i % kSeen]);
+    transform(m, y, [](const auto& from, auto& to) SDTUNE_LAMBDA { output_row(from, to); });
+    for (std::int64_t i = 0; i < kTile * kTile; ++i) store_vector(pixels[i] + c, y[i / kTile][i % kTile] + constant);
+  }
+}
+
+template <class Cpu>
+SDTUNE_INLINE void output_gradient_tile(const float* const* pixels, std::int64_t channels, Positions out) {
+  using Vector = typename Cpu::Vector;
+  for (std::int64_t c = 0; c < channels; c += Cpu::kLanes) {
+    Vector y[kTile][kTile], m[kSeen][kSeen];
+    for (std::int64_t i = 0; i < kTile * kTile; ++i) load_vector(pixels[i] + c, y[i / kTile][i % kTile]);
+    transform(y, m, [](const auto& from, auto& to) SDTUNE_LAMBDA { output_gradient_row(from, to); });
+    for (std::int64_t i = 0; i < kPositions; ++i) store_vector(out.data + i * out.step + c, m[i / kSeen][i % kSeen]);
+  }
+}
+
+template <class Cpu>
+SDTUNE_INLINE void kernel_tile(const float* kernels, std::int64_t channels, bool flipped, Positions out) {
+  using Vector = typename Cpu::Vector;
+  for (std::int64_t c = 0; c < channels; c += Cpu::kLanes) {
+    Vector g[3][3], u[kSeen][kSeen];
+    for (std::int64_t tap = 0; tap < kTaps; ++tap) {
+      Vector& one = g[tap / 3][tap % 3];
+      const float* from = kernels + c * kTaps + (flipped ? kTaps - 1 - tap : tap);
+      for (std::int64_t lane = 0; lane < Cpu::kLanes; ++lane) one[lane] = from[lane * kTaps];
+    }
+    transform(g, u, [](const auto& from, auto& to) SDTUNE_LAMBDA { kernel_row(from, to); });
+    for (std::int64_t i = 0; i < kPositions; ++i) store_vector(out.data + i * out.step + c, u[i / kSeen][i % kSeen]);
+  }
+}
+
+template <class Cpu>
+SDTUNE_INLINE void kernel_gradient_tile(ConstPositions sums, std::int64_t channels, float* kernels) {
+  using Vector = typename Cpu::Vector;
+  for (std::int64_t c = 0; c < channels; c += Cpu::kLanes) {
+    Vector u[kSeen][kSeen], g[3][3];
+    for (std::int64_t i = 0; i < kPositions; ++i) load_vector(sums.data + i * sums.step + c, u[i / kSeen][i % kSeen]);
+    transform(u, g, [](const auto& from, auto& to) SDTUNE_LAMBDA { kernel_gradient_row(from, to); });
+    for (std::int64_t tap = 0; tap < kTaps; ++tap) {
+      const Vector& one = g[tap / 3][tap % 3];
+      for (std::int64_t lane = 0; lane < Cpu::kLanes; ++lane) kernels[(c + lane) * kTaps + tap] = one[lane];
+    }
+  }
+}
+
+#if defined(__x86_64__)
+// The transforms as functions for a kind of CPU.
+#define SDTUNE_WINOGRAD_TRANSFORMS(TARGET, NAME, CPU)                                                              \
+  TARGET void NAME##_input(const float* const* pixels, std::int64_t channels, Positions out) {                     \
+    input_tile<CPU>(pixels, channels, out);                                                                        \
+  }                                                                                                                \
+  TARGET void NAME##_output(ConstPositions sums, const float* bias, std::int64_t channels, float* const* pixels) { \
+    output_tile<CPU>(sums, bias, channels, pixels);                                                                \
+  }                                                                                                                \
+  TARGET void NAME##_output_gradient(const float* const* pixels, std::int64_t channels, Positions out) {           \
+    output_gradient_tile<CPU>(pixels, channels, out);                                                              \
+  }                                                                                                                \
+  TARGET void NAME##_kernel(const float* kernels, std::int64_t channels, bool flipped, Positions out) {            \
+    kernel_tile<CPU>(kernels, channels, flipped, out);                                                             \
+  }                                                                                                                \
+  TARGET void NAME##_kernel_gradient(ConstPositions sums, std::int64_t channels, float* kernels) {                 \
+    kernel_gradient_tile<CPU>(sums, channels, kernels);                                                            \
+  }                                                                                                                \
+  constexpr Transforms NAME = {NAME##_input, NAME##_output, NAME##_output_gradient, NAME##_kernel,                 \
+                               NAME##_kernel_gradient};
+
+SDTUNE_WINOGRAD_TRANSFORMS(SDTUNE_AVX2, avx2_transforms, Avx2)
+SDTUNE_WINOGRAD_TRANSFORMS(SDTUNE_AVX512, avx512_transforms, Avx512)
+SDTUNE_WINOGRAD_TRANSFORMS(SDTUNE_AVX2, avx512_by_avx2_transforms, Avx512)
+#endif
+
+}  // namespace
+
+const Transforms& transforms(Vectors vectors) {
+#if defined(__x86_64__)
+  if (vectors == Vectors::kAvx512ByAvx2) return avx512_by_avx2_transforms;
+  return vectors == Vectors::kAvx512 ? avx512_transforms : avx2_transforms;
+#else
+  static const Transforms none = {};  // vectors_of_this_cpu() is unset here
+  return none;
+#endif
+}
+
+}  // namespace sdtune::model::winograd

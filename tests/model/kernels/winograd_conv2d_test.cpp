@@ -1,0 +1,138 @@
+#include "model/kernels/winograd_conv2d.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <tuple>
+
+#include "model/core/cpu_implementation.h"
+#include "model/kernels/cpu_vectors.h"
+#include "model/kernels/packed_weights.h"
+#include "tests/support/relative_error.h"
+
+namespace sdtune::model {
+namespace {
+
+constexpr ConvShape kPadded = {.stride = 1, .padding = 1};
+
+torch::Tensor channels_last(torch::IntArrayRef sizes, torch::Dtype dtype = torch::kFloat32) {
+  return torch::randn(sizes).to(dtype).contiguous(torch::MemoryFormat::ChannelsLast);
+}
+
+torch::Tensor with_gradient(const torch::Tensor& tensor) {
+  return tensor.detach().set_requires_grad(true);
+}
+
+torch::Tensor in_double(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {
+  return torch::conv2d(x.to(torch::kFloat64), weight.to(torch::kFloat64),
+                       bias.defined() ? bias.to(torch::kFloat64) : bias, 1, 1);
+}
+
+class Winograd : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!vectors_of_this_cpu()) GTEST_SKIP() << "a CPU without AVX2 never takes it";
+    torch::manual_seed(0);
+  }
+};
+
+// batch, channels in, channels out, height, width
+using WinogradCase = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t>;
+class WinogradCases : public Winograd, public testing::WithParamInterface<WinogradCase> {};
+
+TEST_P(WinogradCases, AgreeWithDoublePrecisionForwardAndBackward) {
+  const auto [batch, in, out, height, width] = GetParam();
+  const torch::Tensor x = with_gradient(channels_last({batch, in, height, width})),
+                      weight = with_gradient(torch::randn({out, in, 3, 3}));
+  const torch::Tensor bias = with_gradient(torch::randn({out}));
+  const torch::Tensor y = winograd_conv2d(x, weight, bias), expected = in_double(x, weight, bias);
+  EXPECT_TRUE(y.is_contiguous(torch::MemoryFormat::ChannelsLast));
+  EXPECT_LE(test::relative_error(y, expected), 3e-6);
+  EXPECT_GT(test::relative_error(winograd_conv2d(x.flip(3), weight, bias), expected), 1e-2) << "a mirrored map";
+  EXPECT_GT(test::relative_error(winograd_conv2d(x, weight.flip(2), bias), expected), 1e-2) << "turned kernels";
+  const torch::Tensor dy = torch::randn(y.sizes());
+  const auto ours = torch::autograd::grad({y}, {x, weight, bias}, {dy});
+  const auto theirs = torch::autograd::grad({expected}, {x, weight, bias}, {dy.to(torch::kFloat64)});
+  for (size_t i = 0; i < ours.size(); ++i) EXPECT_LE(test::relative_error(ours[i], theirs[i]), 4e-6) << "leaf " << i;
+  const auto mirrored = torch::autograd::grad({winograd_conv2d(x, weight, bias)}, {x, weight}, {dy.flip(3)});
+  for (size_t i = 0; i < mirrored.size(); ++i) EXPECT_GT(test::relative_error(mirrored[i], theirs[i]), 1e-2) << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, WinogradCases,
+                         testing::Values(WinogradCase{1, 16, 16, 4, 4}, WinogradCase{2, 32, 48, 8, 12},
+                                         WinogradCase{2, 16, 32, 5, 7},       // tiles beyond the map
+                                         WinogradCase{3, 32, 16, 2, 3},       // a map smaller than a tile
+                                         WinogradCase{1, 544, 528, 6, 6},     // weights in several ranges
+                                         WinogradCase{1, 48, 32, 104, 96}));  // tiles in several blocks
+
+TEST_F(Winograd, NoBitDependsOnThreadsOrOnKeptWeights) {
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor x = channels_last({2, 64, 20, 20}), weight = torch::randn({64, 64, 3, 3}),
+                      bias = torch::randn({64});
+  const torch::Tensor expected = winograd_conv2d(x, weight, bias);
+  EXPECT_TRUE(winograd_conv2d(x, weight, bias, winograd_weight(weight)).equal(expected));
+  const int threads = at::get_num_threads();
+  at::set_num_threads(threads == 1 ? 2 : 1);
+  EXPECT_TRUE(winograd_conv2d(x, weight, bias).equal(expected));
+  at::set_num_threads(threads);
+}
+
+TEST_F(Winograd, TakesNoOtherConvolutions) {
+  const torch::Tensor x = channels_last({1, 32, 16, 16}), weight = torch::randn({64, 32, 3, 3});
+  EXPECT_TRUE(can_convolve_by_winograd(x, weight, kPadded, false));
+  EXPECT_FALSE(can_convolve_by_winograd(x, weight, {.stride = 2, .padding = 1}, false));
+  EXPECT_FALSE(can_convolve_by_winograd(x, weight, {.stride = 1, .padding = 0}, false));
+  EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({64, 32, 1, 1}), kPadded, false));
+  EXPECT_FALSE(can_convolve_by_winograd(x.contiguous(), weight, kPadded, false));
+  EXPECT_FALSE(can_convolve_by_winograd(x, weight.to(torch::kBFloat16), kPadded, false));
+  EXPECT_FALSE(can_convolve_by_winograd(x.to(torch::kBFloat16), weight.to(torch::kBFloat16), kPadded, false));
+  EXPECT_FALSE(can_convolve_by_winograd(x, weight.contiguous(torch::MemoryFormat::ChannelsLast), kPadded, false));
+  EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({40, 32, 3, 3}), kPadded, false));
+  EXPECT_FALSE(can_convolve_by_winograd(channels_last({1, 32, 15, 15}), weight, kPadded, false)) << "too few pixels";
+}
+
+TEST_F(Winograd, LargeWeightsOfSmallMapsAreNeitherTransformedAnewNorKept) {
+  const torch::Tensor small = channels_last({1, 1280, 16, 16}), large = channels_last({1, 1280, 32, 32});
+  const torch::Tensor weight = torch::empty({1280, 1280, 3, 3});
+  for (const bool is_kept : {false, true}) {
+    EXPECT_FALSE(can_convolve_by_winograd(small, weight, kPadded, is_kept));
+    EXPECT_TRUE(can_convolve_by_winograd(large, weight, kPadded, is_kept));
+  }
+}
+
+TEST_F(Winograd, IsTheChoiceOfTheProcessorsKind) {
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor x = channels_last({1, 32, 32, 32}), weight = torch::randn({32, 32, 3, 3}),
+                      bias = torch::randn({32});
+  CpuImplementation implementation = default_cpu_implementation();
+  {
+    const CpuImplementationScope scope(implementation);
+    EXPECT_TRUE(conv2d(x, weight, bias, kPadded).equal(winograd_conv2d(x, weight, bias)));
+  }
+  implementation.winograd_convolutions = false;
+  const CpuImplementationScope scope(implementation);
+  EXPECT_TRUE(conv2d(x, weight, bias, kPadded).equal(torch::conv2d(x, weight, bias, 1, 1)));
+  EXPECT_FALSE(conv2d(x, weight, bias, kPadded).equal(winograd_conv2d(x, weight, bias)));
+}
+
+TEST_F(Winograd, KeepsTransformedWeightsWithinAScope) {
+  const CpuImplementationScope ours(default_cpu_implementation());
+  const torch::Tensor x = channels_last({1, 32, 32, 32}), bias = torch::randn({32});
+  torch::Tensor weight = torch::randn({32, 32, 3, 3});
+  PackedWeights packed;
+  {
+    const torch::NoGradGuard no_grad;
+    const PackedWeightsScope scope(packed);
+    const torch::Tensor first = conv2d(x, weight, bias, kPadded);
+    weight.mul_(2);  // what its owner promised not to do
+    EXPECT_TRUE(conv2d(x, weight, bias, kPadded).equal(first));
+  }
+  const PackedWeightsScope scope(packed);
+  weight.set_requires_grad(true);
+  const torch::Tensor gradient = torch::autograd::grad({conv2d(x, weight, bias, kPadded).sum()}, {weight})[0];
+  EXPECT_GT(gradient.abs().max().item<double>(), 0);
+}
+
+}  // namespace
+}  // namespace sdtune::model

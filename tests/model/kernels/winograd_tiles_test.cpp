@@ -1,0 +1,85 @@
+#include "model/kernels/winograd_tiles.h"
+
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "tests/support/relative_error.h"
+
+namespace sdtune::model::winograd {
+namespace {
+
+constexpr int64_t kChannels = 32;
+
+// What each transform makes of the same random numbers, by one kind of CPU.
+struct Results {
+  torch::Tensor input, output, output_gradient, kernel, flipped, kernel_gradient;
+  std::vector<torch::Tensor> all() const { return {input, output, output_gradient, kernel, flipped, kernel_gradient}; }
+};
+
+Results transform(Vectors vectors) {
+  torch::manual_seed(0);
+  const Transforms& run = transforms(vectors);
+  const torch::Tensor pixels = torch::randn({kPositions, kChannels}), bias = torch::randn({kChannels});
+  const torch::Tensor kernels = torch::randn({kChannels, kTaps}), sums = torch::randn({kPositions, kChannels});
+  std::array<const float*, kPositions> from;
+  for (int64_t i = 0; i < kPositions; ++i) from[i] = pixels.const_data_ptr<float>() + i * kChannels;
+  const auto result = [] { return torch::empty({kPositions, kChannels}); };
+  const auto at = [](const torch::Tensor& t) { return Positions{t.mutable_data_ptr<float>(), kChannels}; };
+  const ConstPositions sums_at = {sums.const_data_ptr<float>(), kChannels};
+  Results out = {result(), torch::empty({kTile * kTile, kChannels}), result(), result(),
+                 result(), torch::empty({kChannels, kTaps})};
+  std::array<float*, kTile * kTile> to;
+  for (int64_t i = 0; i < kTile * kTile; ++i) to[i] = out.output.mutable_data_ptr<float>() + i * kChannels;
+  run.input(from.data(), kChannels, at(out.input));
+  run.output(sums_at, bias.const_data_ptr<float>(), kChannels, to.data());
+  run.output_gradient(from.data(), kChannels, at(out.output_gradient));
+  run.kernel(kernels.const_data_ptr<float>(), kChannels, false, at(out.kernel));
+  run.kernel(kernels.const_data_ptr<float>(), kChannels, true, at(out.flipped));
+  run.kernel_gradient(sums_at, kChannels, out.kernel_gradient.mutable_data_ptr<float>());
+  return out;
+}
+
+class WinogradTransforms : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!vectors_of_this_cpu()) GTEST_SKIP() << "a CPU without AVX2 never takes them";
+  }
+};
+
+TEST_F(WinogradTransforms, HaveTheSameBitsOnEveryKindOfCpu) {
+  const std::vector<torch::Tensor> expected = transform(Vectors::kAvx2).all();
+  for (const Vectors vectors : {Vectors::kAvx512ByAvx2, vectors_of_this_cpu().value()}) {
+    const std::vector<torch::Tensor> found = transform(vectors).all();
+    for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i].equal(expected[i])) << "transform " << i;
+  }
+}
+
+// One row of a tile: y_k = sum of g_i d_(k + i), for the first four.
+TEST_F(WinogradTransforms, TogetherAreAConvolution) {
+  torch::manual_seed(1);
+  const Transforms& run = transforms(vectors_of_this_cpu().value());
+  const torch::Tensor pixels = torch::randn({6, 6, kChannels}), kernels = torch::randn({kChannels, 3, 3});
+  const torch::Tensor v = torch::empty({kPositions, kChannels}), u = torch::empty({kPositions, kChannels});
+  std::array<const float*, kPositions> from;
+  for (int64_t i = 0; i < kPositions; ++i) from[i] = pixels.const_data_ptr<float>() + i * kChannels;
+  run.input(from.data(), kChannels, {v.mutable_data_ptr<float>(), kChannels});
+  run.kernel(kernels.const_data_ptr<float>(), kChannels, false, {u.mutable_data_ptr<float>(), kChannels});
+  const torch::Tensor m = u * v, y = torch::empty({kTile, kTile, kChannels});
+  std::array<float*, kTile * kTile> to;
+  for (int64_t i = 0; i < kTile * kTile; ++i) to[i] = y.mutable_data_ptr<float>() + i * kChannels;
+  run.output({m.const_data_ptr<float>(), kChannels}, nullptr, kChannels, to.data());
+  const torch::Tensor expected = torch::conv2d(pixels.permute({2, 0, 1}).unsqueeze(0).to(torch::kFloat64),
+                                               kernels.unsqueeze(1).to(torch::kFloat64), std::nullopt,
+                                               at::IntArrayRef(1), at::IntArrayRef(0), at::IntArrayRef(1), kChannels)
+                                     .squeeze(0)
+                                     .permute({1, 2, 0});
+  EXPECT_LE(test::relative_error(y, expected), 2e-6);
+  EXPECT_GT(test::relative_error(y.flip(0), expected), 1e-2);
+}
+
+}  // namespace
+}  // namespace sdtune::model::winograd
