@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -28,8 +29,11 @@ struct alignas(kAlignment) Block {
   Block* previous = nullptr;
   Block* younger = nullptr;  // of all
   Block* older = nullptr;
+  volatile std::uintptr_t seal = 0;  // tells a block from memory of LibTorch's allocator: oneDNN's packed weights that
+                                     // were made before the first scope come to free_data as well
 
   void* data() { return this + 1; }
+  std::uintptr_t own_seal() const { return reinterpret_cast<std::uintptr_t>(this) ^ 0x5d7a1e5ea1b10c5UL; }
   static Block* of(void* data) { return static_cast<Block*>(data) - 1; }
 };
 static_assert(sizeof(Block) == kAlignment);
@@ -98,10 +102,10 @@ class ReusingAllocator final : public c10::Allocator {
   }
 
   void put(Block* block) {
-    if (block->size_class == kNoClass) return std::free(block);
+    if (block->size_class == kNoClass) return give_back(block);
     const std::lock_guard lock(mutex_);
     memory_.used -= block->bytes;
-    if (!is_reusing) return std::free(block);  // a model that is no longer needed
+    if (!is_reusing) return give_back(block);  // a model that is no longer needed
     link(block);
     if (memory_.used + memory_.kept > memory_.peak + kept_memory_limit(memory_.peak)) drop(oldest_);
   }
@@ -126,6 +130,7 @@ class ReusingAllocator final : public c10::Allocator {
     auto* block = new (memory) Block;
     block->bytes = wanted.bytes;
     block->size_class = wanted.index;
+    block->seal = block->own_seal();
     return block;
   }
 
@@ -152,6 +157,11 @@ class ReusingAllocator final : public c10::Allocator {
 
   void drop(Block* block) {
     unlink(block);
+    give_back(block);
+  }
+
+  static void give_back(Block* block) {
+    block->seal = 0;
     std::free(block);
   }
 
@@ -185,7 +195,9 @@ ReusingAllocator* allocator() {
 void ReusingAllocator::free_data(void* data) {
   if (data == nullptr) return;
   c10::profiledCPUMemoryReporter().Delete(data);
-  allocator()->put(Block::of(data));
+  Block* const block = Block::of(data);
+  if (block->seal != block->own_seal()) return std::free(data);
+  allocator()->put(block);
 }
 
 }  // namespace

@@ -40,6 +40,20 @@ TEST_F(TensorMemoryTest, ATensorTakesTheBlockOfAFreedOneOfItsSize) {
   EXPECT_NE(third.data_ptr(), place) << "a block serves one tensor at a time";
 }
 
+// oneDNN asks for the process's allocator when it frees, not when it allocates, so memory from before the first scope
+// comes to ours.
+TEST_F(TensorMemoryTest, MemoryOfLibTorchsAllocatorGoesBackToIt) {
+  const TensorMemoryScope scope;
+  const TensorMemory before = tensor_memory();
+  for (const std::size_t bytes : {std::size_t{64}, std::size_t{4096}, std::size_t{1} << 20}) {
+    std::vector<void*> places;
+    for (int i = 0; i < 50; ++i) places.push_back(c10::GetDefaultCPUAllocator()->raw_allocate(bytes));
+    for (void* const place : places) c10::GetCPUAllocator()->raw_deallocate(place);
+  }
+  EXPECT_EQ(tensor_memory().used, before.used);
+  EXPECT_EQ(tensor_memory().kept, before.kept);
+}
+
 TEST_F(TensorMemoryTest, EverySizeFitsIsAlignedAndWastesAtMostAnEighth) {
   const TensorMemoryScope scope;
   for (std::int64_t size = 1; size < 5000; size += 7) {
