@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/core/cpu_implementation.h"
 #include "model/kernels/attention_tiles.h"
 #include "model/kernels/attention_work.h"
 #include "model/kernels/sizes_only.h"
@@ -126,7 +127,9 @@ bool can_attend_in_tiles(const torch::Tensor& q, const torch::Tensor& k, const t
 }
 
 torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
-  return TiledAttention::apply(q, k, v, vectors_of_this_cpu().value());
+  const bool by_pairs =
+      q.scalar_type() == torch::kBFloat16 && cpu_implementation().bfloat16_pairs && can_multiply_bfloat16_pairs();
+  return TiledAttention::apply(q, k, v, by_pairs ? Vectors::kAvx512Bfloat16 : vectors_of_this_cpu().value());
 }
 
 torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, Vectors vectors) {

@@ -16,7 +16,9 @@ inline constexpr int64_t kWidestTiledHead = 160;  // numbers
 bool can_attend_in_tiles(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v);
 
 // softmax(q k^T / sqrt(d)) v for q [B, L, H, d], k and v [B, M, H, d] -> [B, L, H, d]; differentiable. Scores, softmax
-// and sums are float32 whatever the dtype. An element's bits depend neither on the batch nor on the number of threads.
+// and sums are float32 whatever the dtype. With AVX-512's instructions for bfloat16 its products are of pairs, for
+// which the softmax is rounded to bfloat16, unless the kind's choice says float32 (core/cpu_implementation.h). An
+// element's bits depend neither on the batch nor on the number of threads.
 torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v);
 torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, Vectors vectors);
 

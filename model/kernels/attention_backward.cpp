@@ -155,7 +155,7 @@ int64_t backward_scratch(const Sizes& sizes) {
 BackwardOfHead backward_of_head(Vectors vectors) {
 #if defined(__x86_64__)
   if (vectors == Vectors::kAvx512ByAvx2) return backward<head_avx512_by_avx2>;
-  return vectors == Vectors::kAvx512 ? backward<head_avx512> : backward<head_avx2>;
+  return vectors == Vectors::kAvx2 ? backward<head_avx2> : backward<head_avx512>;
 #else
   return nullptr;
 #endif

@@ -13,9 +13,24 @@ struct Softmax {
   float* largest;  // [kQueries] of each query until now
   float* sums;     // [kQueries] of e^(score - largest)
   float* scales;   // [kQueries] what the results until now count, as larger scores came
+  float factor;    // of pairs: 1 / sqrt(head), which queries in float32 have in them
 };
 
+// Two vectors of numbers as one of pairs, rounded to bfloat16.
+template <class Vector>
+SDTUNE_INLINE void pair_up(const Vector& first, const Vector& second, Vector& pairs) {
+#if defined(__x86_64__)
+  using Halves = std::int16_t __attribute__((vector_size(64)));
+  Halves both;
+  asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(both) : "v"(first), "v"(second));
+  both = __builtin_shufflevector(both, both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10,
+                                 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  std::memcpy(&pairs, &both, sizeof(pairs));
+#endif
+}
+
 // The next keys' scores [keys, kQueries] become e^(score - largest), for the queries of one vector from `first` on.
+// Of pairs they become pairs of keys, [(keys + 1) / 2, kQueries].
 template <class Cpu>
 SDTUNE_INLINE void next_keys(const Softmax& softmax, float* scores, int64_t keys, int64_t first) {
   using Vector = typename Cpu::Vector;
@@ -24,18 +39,30 @@ SDTUNE_INLINE void next_keys(const Softmax& softmax, float* scores, int64_t keys
   Vector largest = before;
   for (int64_t key = 0; key < keys; ++key) {
     load_vector(scores + key * kQueries + first, row);
+    if constexpr (Cpu::kHasPairs) row *= softmax.factor;
     largest = row > largest ? row : largest;
   }
   Vector scale = before - largest;
   exponentiate<Cpu>(scale);
   load_vector(softmax.sums + first, sum);
   sum *= scale;
-  for (int64_t key = 0; key < keys; ++key) {
-    load_vector(scores + key * kQueries + first, row);
-    row -= largest;
-    exponentiate<Cpu>(row);
-    sum += row;
-    store_vector(scores + key * kQueries + first, row);
+  const auto exponential = [&](int64_t key, Vector& score) SDTUNE_LAMBDA {
+    load_vector(scores + key * kQueries + first, score);
+    if constexpr (Cpu::kHasPairs) score *= softmax.factor;
+    score -= largest;
+    exponentiate<Cpu>(score);
+    sum += score;
+  };
+  for (int64_t key = 0; key < keys; key += Cpu::kHasPairs ? 2 : 1) {
+    exponential(key, row);
+    if constexpr (Cpu::kHasPairs) {
+      Vector next{}, pairs;
+      if (key + 1 < keys) exponential(key + 1, next);
+      pair_up(row, next, pairs);
+      store_vector(scores + key / 2 * kQueries + first, pairs);
+    } else {
+      store_vector(scores + key * kQueries + first, row);
+    }
   }
   store_vector(softmax.scales + first, scale);
   store_vector(softmax.sums + first, sum);
@@ -57,9 +84,18 @@ struct Block {
   float* sums;
 };
 
+SDTUNE_INLINE float score_factor(const Sizes& sizes) {
+  return 1.0f / std::sqrt(static_cast<float>(sizes.head));
+}
+
+template <class Cpu>
 SDTUNE_INLINE void begin(const Block& block, const Sizes& sizes, const Rows& q, int64_t first, int64_t count) {
-  read_rows(q, first, count, sizes, 1.0f / std::sqrt(static_cast<float>(sizes.head)), block.results);
-  transpose(block.results, count, sizes, block.queries);
+  if constexpr (Cpu::kHasPairs) {
+    read_columns_of_pairs(q, first, count, sizes, block.queries);
+  } else {
+    read_rows(q, first, count, sizes, score_factor(sizes), block.results);
+    transpose(block.results, count, sizes, block.queries);
+  }
   std::fill_n(block.results, kQueries * packed_width(sizes), 0.0f);
   std::fill_n(block.largest, kQueries, -1e30f);
   std::fill_n(block.sums, kQueries, 0.0f);
@@ -78,12 +114,13 @@ SDTUNE_INLINE void add_keys(const Block& block, const Sizes& sizes, const KeyTil
   const int64_t width = packed_width(sizes);
   const int64_t columns = (count + 2 * Cpu::kLanes - 1) / (2 * Cpu::kLanes) * (2 * Cpu::kLanes);
   float scales[kQueries];
-  const Softmax softmax = {block.largest, block.sums, scales};
-  update<Cpu>({tile.keys, width, 1}, {block.queries, kQueries}, tile.count, sizes.head, columns, nullptr, tile.scores,
-              kQueries);
+  const Softmax softmax = {block.largest, block.sums, scales, score_factor(sizes)};
+  constexpr int64_t kNumbers = Cpu::kHasPairs ? 2 : 1;  // of what is multiplied at once
+  update<Cpu>({tile.keys, width, 1}, {block.queries, kQueries}, tile.count, sizes.head / kNumbers, columns, nullptr,
+              tile.scores, kQueries);
   for (int64_t i = 0; i < columns; i += Cpu::kLanes) next_keys<Cpu>(softmax, tile.scores, tile.count, i);
-  update<Cpu>({tile.scores, 1, kQueries}, {tile.values, width}, count, tile.count, used_width<Cpu>(sizes), scales,
-              block.results, width);
+  update<Cpu>({tile.scores, 1, kQueries}, {tile.values, width}, count, (tile.count + kNumbers - 1) / kNumbers,
+              used_width<Cpu>(sizes), scales, block.results, width);
 }
 
 SDTUNE_INLINE void finish(const Block& block, const Sizes& sizes, const ForwardHead& head, int64_t first,
@@ -105,12 +142,17 @@ SDTUNE_INLINE void run_blocks(const Sizes& sizes, const ForwardHead& head, int64
   float* memory = tile.scores + (kKeys + kSpareRows) * kQueries;
   const auto block_at = [&](int64_t at) { return Block(sizes, memory + at / kQueries * Block::floats(sizes)); };
   for (int64_t at = 0; at < count; at += kQueries) {
-    begin(block_at(at), sizes, head.q, first + at, std::min(kQueries, count - at));
+    begin<Cpu>(block_at(at), sizes, head.q, first + at, std::min(kQueries, count - at));
   }
   for (int64_t key = 0; key < sizes.keys; key += kKeys) {
     tile.count = std::min(kKeys, sizes.keys - key);
-    read_rows(head.k, key, tile.count, sizes, 1.0f, tile.keys);
-    read_rows(head.v, key, tile.count, sizes, 1.0f, tile.values);
+    if constexpr (Cpu::kHasPairs) {
+      read_pairs_of_columns(head.k, key, tile.count, sizes, tile.keys);
+      read_pairs_of_rows(head.v, key, tile.count, sizes, tile.values);
+    } else {
+      read_rows(head.k, key, tile.count, sizes, 1.0f, tile.keys);
+      read_rows(head.v, key, tile.count, sizes, 1.0f, tile.values);
+    }
     for (int64_t at = 0; at < count; at += kQueries) {
       add_keys<Cpu>(block_at(at), sizes, tile, std::min(kQueries, count - at));
     }
@@ -128,6 +170,10 @@ SDTUNE_AVX2 void blocks_avx2(const Sizes& sizes, const ForwardHead& head, int64_
 SDTUNE_AVX512 void blocks_avx512(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count,
                                  float* scratch) {
   run_blocks<Avx512>(sizes, head, first, count, scratch);
+}
+SDTUNE_AVX512_BF16 void blocks_avx512_bfloat16(const Sizes& sizes, const ForwardHead& head, int64_t first,
+                                               int64_t count, float* scratch) {
+  run_blocks<Avx512Bfloat16>(sizes, head, first, count, scratch);
 }
 SDTUNE_AVX2 void blocks_avx512_by_avx2(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count,
                                        float* scratch) {
@@ -150,6 +196,7 @@ int64_t blocks_in_cache(const Sizes& sizes) {
 ForwardBlocks forward_blocks(Vectors vectors) {
 #if defined(__x86_64__)
   if (vectors == Vectors::kAvx512ByAvx2) return blocks_avx512_by_avx2;
+  if (vectors == Vectors::kAvx512Bfloat16) return blocks_avx512_bfloat16;
   return vectors == Vectors::kAvx512 ? blocks_avx512 : blocks_avx2;
 #else
   return nullptr;

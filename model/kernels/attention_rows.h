@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "model/kernels/attention_tiles.h"
 #include "model/kernels/attention_work.h"
@@ -35,6 +37,45 @@ SDTUNE_INLINE void read_rows(const Rows& rows, int64_t first, int64_t count, con
     read_rows_of(static_cast<const c10::BFloat16*>(rows.data) + first * rows.step, rows.step, count, sizes, factor, to);
   } else {
     read_rows_of(static_cast<const float*>(rows.data) + first * rows.step, rows.step, count, sizes, factor, to);
+  }
+}
+
+// Pairs of bfloat16 numbers lie in the memory of one of float32, the first one in its low half.
+SDTUNE_INLINE float pair_of(c10::BFloat16 first, c10::BFloat16 second) {
+  return std::bit_cast<float>(std::uint32_t{first.x} | std::uint32_t{second.x} << 16);
+}
+
+SDTUNE_INLINE const c10::BFloat16* row_of(const Rows& rows, int64_t row) {
+  return static_cast<const c10::BFloat16*>(rows.data) + row * rows.step;
+}
+
+// Rows of keys, a pair two numbers of a row -> [count, packed_width], of which the first half is used.
+SDTUNE_INLINE void read_pairs_of_columns(const Rows& rows, int64_t first, int64_t count, const Sizes& sizes,
+                                         float* to) {
+  for (int64_t r = 0; r < count; ++r, to += packed_width(sizes)) {
+    std::memcpy(to, row_of(rows, first + r), static_cast<std::size_t>(sizes.head) * sizeof(c10::BFloat16));
+  }
+}
+
+// Rows of values, a pair the same number of two rows -> [(count + 1) / 2, packed_width], zeros behind the last row.
+SDTUNE_INLINE void read_pairs_of_rows(const Rows& rows, int64_t first, int64_t count, const Sizes& sizes, float* to) {
+  const int64_t width = packed_width(sizes);
+  for (int64_t r = 0; r < count; r += 2, to += width) {
+    const c10::BFloat16* one = row_of(rows, first + r);
+    const c10::BFloat16* next = r + 1 < count ? row_of(rows, first + r + 1) : nullptr;
+    for (int64_t i = 0; i < sizes.head; ++i) to[i] = pair_of(one[i], next == nullptr ? c10::BFloat16() : next[i]);
+    std::fill(to + sizes.head, to + width, 0.0f);
+  }
+}
+
+// Rows of queries -> columns of pairs [head / 2, kQueries], zeros behind the last row.
+SDTUNE_INLINE void read_columns_of_pairs(const Rows& rows, int64_t first, int64_t count, const Sizes& sizes,
+                                         float* to) {
+  for (int64_t r = 0; r < kQueries; ++r) {
+    const c10::BFloat16* row = r < count ? row_of(rows, first + r) : nullptr;
+    for (int64_t i = 0; i < sizes.head; i += 2) {
+      to[i / 2 * kQueries + r] = row == nullptr ? 0.0f : pair_of(row[i], row[i + 1]);
+    }
   }
 }
 

@@ -61,8 +61,7 @@ SDTUNE_INLINE void multiply(const Left& left, const Right& right, int64_t depth,
     for (int j = 0; j < kVectors; ++j) load_vector(b + j * Cpu::kLanes, columns[j]);
 #pragma GCC unroll 12
     for (int64_t r = 0; r < Cpu::kRows; ++r) {
-      const float value = a[r * left.row_step];
-      for (int j = 0; j < kVectors; ++j) sums[r][j] += value * columns[j];
+      for (int j = 0; j < kVectors; ++j) add_product<Cpu>(a[r * left.row_step], columns[j], sums[r][j]);
     }
   }
 }

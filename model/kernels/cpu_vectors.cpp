@@ -14,4 +14,12 @@ std::optional<Vectors> vectors_of_this_cpu() {
   return std::nullopt;
 }
 
+bool can_multiply_bfloat16_pairs() {
+#if defined(__x86_64__)
+  return vectors_of_this_cpu() == Vectors::kAvx512 && __builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
+}
+
 }  // namespace sdtune::model

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "model/kernels/cpu_vectors.h"
 #include "model/kernels/matrix_product.h"
 
 namespace sdtune::train {
@@ -14,7 +15,9 @@ using model::CpuImplementation;
 
 // Its other value would change nothing.
 bool has_no_alternative(const CpuChoice& choice) {
-  return std::string_view(choice.name) == "products" && !model::can_multiply_by_onednn();
+  const std::string_view name = choice.name;
+  return (name == "products" && !model::can_multiply_by_onednn()) ||
+         (name == "attention_bfloat16" && !model::can_multiply_bfloat16_pairs());
 }
 
 struct Medians {

@@ -7,7 +7,7 @@
 namespace sdtune::model {
 namespace {
 
-constexpr CpuImplementation kOfLibraries{false, false, false, false, false};
+constexpr CpuImplementation kOfLibraries{false, false, false, false, false, false};
 
 int asked = 0;
 
@@ -70,7 +70,8 @@ TEST_F(CpuImplementations, EachChoiceHasItsOwnNameAndPlace) {
     EXPECT_FALSE(choice.set(changed, "fastest")) << choice.name;
   }
   EXPECT_EQ(implementation_text(kOfLibraries),
-            "attention library, products mkl, convolutions library, layout contiguous, convolutions_3x3 direct");
+            "attention library, products mkl, convolutions library, layout contiguous, convolutions_3x3 direct, "
+            "attention_bfloat16 float32");
 }
 
 TEST_F(CpuImplementations, TheLayoutIsThatOfMapsOnTheCpuAlone) {

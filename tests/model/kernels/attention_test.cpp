@@ -6,8 +6,10 @@
 #include <torch/types.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
+#include "model/core/cpu_implementation.h"
 #include "tests/support/relative_error.h"
 
 namespace sdtune::model {
@@ -71,6 +73,40 @@ TEST(TiledAttention, RoundsBfloat16OnlyAtTheEnd) {
   for (const Case& c : kCases) {
     for (const Vectors vectors : kEachWay) expect_close(c, torch::kBFloat16, 4e-3, vectors);
   }
+}
+
+// As LibTorch's own attention in bfloat16 does.
+TEST(TiledAttention, PairsOfBfloat16RoundTheSoftmaxToo) {
+  if (!can_multiply_bfloat16_pairs()) GTEST_SKIP() << "a CPU without such instructions never takes them";
+  for (const Case& c : kCases) {
+    expect_close(c, torch::kBFloat16, 4e-3, Vectors::kAvx512Bfloat16);
+    const variable_list x = inputs(c, torch::kBFloat16);
+    const auto to = [](const torch::Tensor& y) { return y.transpose(1, 2); };
+    const torch::Tensor library = to(at::scaled_dot_product_attention(to(x[0]), to(x[1]), to(x[2]))), truth = exact(x);
+    const torch::Tensor pairs = tiled_attention(x[0], x[1], x[2], Vectors::kAvx512Bfloat16);
+    EXPECT_LE(test::relative_error(pairs, truth), 1.1 * test::relative_error(library, truth)) << c.keys;
+    EXPECT_GT(test::relative_error(pairs * 1.004, truth), 1.1 * test::relative_error(library, truth)) << c.keys;
+  }
+}
+
+TEST(TiledAttention, PairsAreTheChoiceOfTheProcessorsKind) {
+  if (!can_multiply_bfloat16_pairs()) GTEST_SKIP() << "a CPU without such instructions never takes them";
+  const variable_list x = inputs(kCases[4], torch::kBFloat16);
+  CpuImplementation implementation = default_cpu_implementation();
+  for (const bool by_pairs : {true, false}) {
+    implementation.bfloat16_pairs = by_pairs;
+    const CpuImplementationScope scope(implementation);
+    const torch::Tensor y = tiled_attention(x[0], x[1], x[2]);
+    EXPECT_EQ(y.equal(tiled_attention(x[0], x[1], x[2], Vectors::kAvx512Bfloat16)), by_pairs);
+    EXPECT_EQ(y.equal(tiled_attention(x[0], x[1], x[2], Vectors::kAvx512)), !by_pairs);
+  }
+}
+
+TEST(TiledAttention, WhatIsNoNumberStaysNone) {
+  variable_list x = inputs(kCases[4], torch::kBFloat16);
+  x[1] = x[1].detach().clone();
+  x[1][0][5].fill_(std::numeric_limits<float>::quiet_NaN());
+  EXPECT_TRUE(tiled_attention(x[0], x[1], x[2]).isnan().all().item<bool>());
 }
 
 TEST(TiledAttention, TheFactorOfTheScoresShows) {

@@ -36,7 +36,7 @@ RunState state_at(std::int64_t step) {
   state.step = step;
   state.updates = step - 1;
   state.effective_batch = 4;
-  state.implementation = model::CpuImplementation{false, true, false, true, false};
+  state.implementation = model::CpuImplementation{false, true, false, true, false, true};
   state.scaler = {512.0, 3};
   state.fingerprint = {{{"seed", "0"}}, {{"00.jpg", "abc"}}, "base"};
   return state;
