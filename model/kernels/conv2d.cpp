@@ -99,8 +99,8 @@ bool is_channels_last(const torch::Tensor& x) {
 torch::Tensor conv2d(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
                      const ConvShape& shape) {
   PackedWeights* const packed = asks_for_gradient({x, weight, bias}) ? nullptr : packed_weights();
-  if (cpu_implementation().winograd_convolutions &&
-      can_convolve_by_winograd(x, weight, shape, /*is_kept=*/packed != nullptr)) {
+  if (can_convolve_by_winograd(x, weight, shape, /*is_kept=*/packed != nullptr) &&
+      cpu_implementation().winograd_convolutions) {
     if (packed == nullptr) return winograd_conv2d(x, weight, bias);
     return winograd_conv2d(x, weight, bias, packed->of_winograd(weight));
   }

@@ -23,7 +23,9 @@ using winograd::ChannelRange;
 using winograd::kPositions;
 using winograd::TileBlock;
 
-constexpr int64_t kFewestPixels = 256, kFewestChannels = 32;
+constexpr int64_t kFewestPixels = 256;
+// In and out. With fewer the transforms cost as much as the products that they spare, in the backward pass more.
+constexpr int64_t kFewestChannels = 64;
 // Per pixel that many channels may come out: transforming the weight costs as much as so many pixels.
 constexpr int64_t kChannelsPerPixel = 2;
 // Transformed weights that are kept take four times their memory. Of the largest, SD 1.5's of 16 x 16 px, that would be

@@ -79,17 +79,18 @@ TEST_F(Winograd, NoBitDependsOnThreadsOrOnKeptWeights) {
 }
 
 TEST_F(Winograd, TakesNoOtherConvolutions) {
-  const torch::Tensor x = channels_last({1, 32, 16, 16}), weight = torch::randn({64, 32, 3, 3});
+  const torch::Tensor x = channels_last({1, 64, 16, 16}), weight = torch::randn({64, 64, 3, 3});
   EXPECT_TRUE(can_convolve_by_winograd(x, weight, kPadded, false));
   EXPECT_FALSE(can_convolve_by_winograd(x, weight, {.stride = 2, .padding = 1}, false));
   EXPECT_FALSE(can_convolve_by_winograd(x, weight, {.stride = 1, .padding = 0}, false));
-  EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({64, 32, 1, 1}), kPadded, false));
+  EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({64, 64, 1, 1}), kPadded, false));
   EXPECT_FALSE(can_convolve_by_winograd(x.contiguous(), weight, kPadded, false));
   EXPECT_FALSE(can_convolve_by_winograd(x, weight.to(torch::kBFloat16), kPadded, false));
   EXPECT_FALSE(can_convolve_by_winograd(x.to(torch::kBFloat16), weight.to(torch::kBFloat16), kPadded, false));
   EXPECT_FALSE(can_convolve_by_winograd(x, weight.contiguous(torch::MemoryFormat::ChannelsLast), kPadded, false));
-  EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({40, 32, 3, 3}), kPadded, false));
-  EXPECT_FALSE(can_convolve_by_winograd(channels_last({1, 32, 15, 15}), weight, kPadded, false)) << "too few pixels";
+  EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({72, 64, 3, 3}), kPadded, false));
+  EXPECT_FALSE(can_convolve_by_winograd(channels_last({1, 64, 15, 15}), weight, kPadded, false)) << "too few pixels";
+  EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({48, 64, 3, 3}), kPadded, false)) << "too few channels";
 }
 
 TEST_F(Winograd, LargeWeightsOfSmallMapsAreNeitherTransformedAnewNorKept) {
@@ -103,8 +104,8 @@ TEST_F(Winograd, LargeWeightsOfSmallMapsAreNeitherTransformedAnewNorKept) {
 
 TEST_F(Winograd, IsTheChoiceOfTheProcessorsKind) {
   const torch::NoGradGuard no_grad;
-  const torch::Tensor x = channels_last({1, 32, 32, 32}), weight = torch::randn({32, 32, 3, 3}),
-                      bias = torch::randn({32});
+  const torch::Tensor x = channels_last({1, 64, 32, 32}), weight = torch::randn({64, 64, 3, 3}),
+                      bias = torch::randn({64});
   CpuImplementation implementation = default_cpu_implementation();
   {
     const CpuImplementationScope scope(implementation);
@@ -118,8 +119,8 @@ TEST_F(Winograd, IsTheChoiceOfTheProcessorsKind) {
 
 TEST_F(Winograd, KeepsTransformedWeightsWithinAScope) {
   const CpuImplementationScope ours(default_cpu_implementation());
-  const torch::Tensor x = channels_last({1, 32, 32, 32}), bias = torch::randn({32});
-  torch::Tensor weight = torch::randn({32, 32, 3, 3});
+  const torch::Tensor x = channels_last({1, 64, 32, 32}), bias = torch::randn({64});
+  torch::Tensor weight = torch::randn({64, 64, 3, 3});
   PackedWeights packed;
   {
     const torch::NoGradGuard no_grad;
