@@ -99,10 +99,10 @@ bool is_channels_last(const torch::Tensor& x) {
 torch::Tensor conv2d(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
                      const ConvShape& shape) {
   PackedWeights* const packed = asks_for_gradient({x, weight, bias}) ? nullptr : packed_weights();
-  if (can_convolve_by_winograd(x, weight, shape, /*is_kept=*/packed != nullptr) &&
-      cpu_implementation().winograd_convolutions) {
-    if (packed == nullptr) return winograd_conv2d(x, weight, bias);
-    return winograd_conv2d(x, weight, bias, packed->of_winograd(weight));
+  if (can_convolve_by_winograd(x, weight, shape) && cpu_implementation().winograd_convolutions) {
+    const bool is_kept = packed != nullptr && PackedWeights::keeps_winograd(weight);
+    if (is_kept) return winograd_conv2d(x, weight, bias, packed->of_winograd(weight));
+    return winograd_conv2d(x, weight, bias);
   }
   if (weight.scalar_type() == x.scalar_type() && computes_in_float32(x)) return float32_conv2d(x, weight, bias, shape);
   if (packed != nullptr && can_convolve_packed(x, weight, bias)) {

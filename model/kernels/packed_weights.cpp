@@ -38,6 +38,8 @@ c10::TypedOperatorHandle<Function> operator_named(const char* name) {
 
 constexpr std::array<int64_t, 2> kNoDilation = {1, 1};
 
+constexpr int64_t kMostWinogradNumbers = int64_t{8} << 20;  // of a weight: 960 to 960 channels
+
 }  // namespace
 
 PackedWeightsScope::PackedWeightsScope(PackedWeights& packed) : outer_(current) {
@@ -62,6 +64,10 @@ torch::Tensor PackedWeights::of_convolution(const torch::Tensor& weight, const t
     packed = {weight, pack.call(weight, padding, stride, kNoDilation, 1, x.sizes())};
   }
   return packed.blocks;
+}
+
+bool PackedWeights::keeps_winograd(const torch::Tensor& weight) {
+  return weight.numel() <= kMostWinogradNumbers;
 }
 
 torch::Tensor PackedWeights::of_winograd(const torch::Tensor& weight) {

@@ -31,8 +31,7 @@ void for_each_block(int64_t tiles, int64_t channels, int64_t weight_numbers, con
   for (int64_t begin = 0; begin < tiles; begin += count) run(TileBlock{begin, std::min(count, tiles - begin)});
 }
 
-// x [B, C, H, W] in channels_last -> [36, count, C]: the tiles as a convolution reads
-// them.
+// x [B, C, H, W] in channels_last -> [36, count, C]: the tiles as a convolution reads them.
 torch::Tensor transformed_input(const torch::Tensor& x, const TileBlock& block);
 // dy [B, C, H, W] likewise: the gradient of a convolution's result.
 torch::Tensor transformed_gradient(const torch::Tensor& dy, const TileBlock& block);
@@ -41,8 +40,7 @@ torch::Tensor transformed_gradient(const torch::Tensor& dy, const TileBlock& blo
 void write_tiles(const torch::Tensor& sums, const torch::Tensor& bias, const TileBlock& block, int64_t first,
                  const torch::Tensor& map);
 
-// weight [out, in, 3, 3] -> [36, outs.count, ins.count]; `flipped`: of the kernels turned
-// by 180 degrees.
+// weight [out, in, 3, 3] -> [36, outs.count, ins.count]; `flipped`: of the kernels turned by 180 degrees.
 torch::Tensor transformed_weight(const torch::Tensor& weight, const ChannelRange& outs, const ChannelRange& ins,
                                  bool flipped);
 // The gradient [36, n, in] of some transformed kernels into those of `gradient` [out, in, 3, 3] from `first_out` on.

@@ -28,9 +28,6 @@ constexpr int64_t kFewestPixels = 256;
 constexpr int64_t kFewestChannels = 64;
 // Per pixel that many channels may come out: transforming the weight costs as much as so many pixels.
 constexpr int64_t kChannelsPerPixel = 2;
-// Transformed weights that are kept take four times their memory. Of the largest, SD 1.5's of 16 x 16 px, that would be
-// 3 GB; from this many pixels on it is 1.3 GB, and a third of the time is gained.
-constexpr int64_t kPixelsOfAnyKept = 1024, kMostKept = int64_t{2} << 20;
 // Numbers of transformed weights that are in memory at once.
 constexpr int64_t kWeightNumbers = int64_t{8} << 20;
 
@@ -133,16 +130,13 @@ struct WinogradConvolution : torch::autograd::Function<WinogradConvolution> {
 
 }  // namespace
 
-bool can_convolve_by_winograd(const torch::Tensor& x, const torch::Tensor& weight, const ConvShape& shape,
-                              bool is_kept) {
+bool can_convolve_by_winograd(const torch::Tensor& x, const torch::Tensor& weight, const ConvShape& shape) {
   const int64_t out = weight.size(0), in = weight.size(1), pixels = x.size(0) * x.size(2) * x.size(3);
-  const bool is_cheap_to_transform =
-      is_kept ? pixels >= kPixelsOfAnyKept || weight.numel() <= kMostKept : kChannelsPerPixel * pixels >= out;
   return x.is_cpu() && x.scalar_type() == torch::kFloat32 && weight.scalar_type() == torch::kFloat32 &&
          !is_of_sizes_only() && x.is_contiguous(torch::MemoryFormat::ChannelsLast) && weight.is_contiguous() &&
          weight.size(2) == 3 && weight.size(3) == 3 && shape.stride == 1 && shape.padding == 1 &&
          in % winograd::kChannelGroup == 0 && out % winograd::kChannelGroup == 0 &&
-         std::min(in, out) >= kFewestChannels && pixels >= kFewestPixels && is_cheap_to_transform &&
+         std::min(in, out) >= kFewestChannels && pixels >= kFewestPixels && kChannelsPerPixel * pixels >= out &&
          vectors_of_this_cpu();
 }
 

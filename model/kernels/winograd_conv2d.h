@@ -9,10 +9,8 @@
 namespace sdtune::model {
 
 // Whether winograd_conv2d takes these and is faster: on a CPU with AVX2, float32, x in channels_last, kernel size 3,
-// stride 1, padding 1, channels a multiple of 16, and enough pixels and channels. Where transformed weights are kept
-// (`is_kept`), those of a map with few pixels must be small.
-bool can_convolve_by_winograd(const torch::Tensor& x, const torch::Tensor& weight, const ConvShape& shape,
-                              bool is_kept);
+// stride 1, padding 1, channels a multiple of 16, and enough pixels and channels.
+bool can_convolve_by_winograd(const torch::Tensor& x, const torch::Tensor& weight, const ConvShape& shape);
 
 // As torch::conv2d with padding 1 for x [B, in, H, W], weight [out, in, 3, 3] and bias [out] or undefined
 // -> [B, out, H, W] in channels_last; differentiable. The mean error is about twice that of a convolution without

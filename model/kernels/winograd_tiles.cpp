@@ -181,7 +181,7 @@ SDTUNE_WINOGRAD_TRANSFORMS(SDTUNE_AVX2, avx512_by_avx2_transforms, Avx512)
 
 }  // namespace
 
-const Transforms& transforms(Vectors vectors) {
+const Transforms& transforms([[maybe_unused]] Vectors vectors) {
 #if defined(__x86_64__)
   if (vectors == Vectors::kAvx512ByAvx2) return avx512_by_avx2_transforms;
   return vectors == Vectors::kAvx512 ? avx512_transforms : avx2_transforms;

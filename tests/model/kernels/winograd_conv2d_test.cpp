@@ -80,26 +80,25 @@ TEST_F(Winograd, NoBitDependsOnThreadsOrOnKeptWeights) {
 
 TEST_F(Winograd, TakesNoOtherConvolutions) {
   const torch::Tensor x = channels_last({1, 64, 16, 16}), weight = torch::randn({64, 64, 3, 3});
-  EXPECT_TRUE(can_convolve_by_winograd(x, weight, kPadded, false));
-  EXPECT_FALSE(can_convolve_by_winograd(x, weight, {.stride = 2, .padding = 1}, false));
-  EXPECT_FALSE(can_convolve_by_winograd(x, weight, {.stride = 1, .padding = 0}, false));
-  EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({64, 64, 1, 1}), kPadded, false));
-  EXPECT_FALSE(can_convolve_by_winograd(x.contiguous(), weight, kPadded, false));
-  EXPECT_FALSE(can_convolve_by_winograd(x, weight.to(torch::kBFloat16), kPadded, false));
-  EXPECT_FALSE(can_convolve_by_winograd(x.to(torch::kBFloat16), weight.to(torch::kBFloat16), kPadded, false));
-  EXPECT_FALSE(can_convolve_by_winograd(x, weight.contiguous(torch::MemoryFormat::ChannelsLast), kPadded, false));
-  EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({72, 64, 3, 3}), kPadded, false));
-  EXPECT_FALSE(can_convolve_by_winograd(channels_last({1, 64, 15, 15}), weight, kPadded, false)) << "too few pixels";
-  EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({48, 64, 3, 3}), kPadded, false)) << "too few channels";
+  EXPECT_TRUE(can_convolve_by_winograd(x, weight, kPadded));
+  EXPECT_FALSE(can_convolve_by_winograd(x, weight, {.stride = 2, .padding = 1}));
+  EXPECT_FALSE(can_convolve_by_winograd(x, weight, {.stride = 1, .padding = 0}));
+  EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({64, 64, 1, 1}), kPadded));
+  EXPECT_FALSE(can_convolve_by_winograd(x.contiguous(), weight, kPadded));
+  EXPECT_FALSE(can_convolve_by_winograd(x, weight.to(torch::kBFloat16), kPadded));
+  EXPECT_FALSE(can_convolve_by_winograd(x.to(torch::kBFloat16), weight.to(torch::kBFloat16), kPadded));
+  EXPECT_FALSE(can_convolve_by_winograd(x, weight.contiguous(torch::MemoryFormat::ChannelsLast), kPadded));
+  EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({72, 64, 3, 3}), kPadded));
+  EXPECT_FALSE(can_convolve_by_winograd(channels_last({1, 64, 15, 15}), weight, kPadded)) << "too few pixels";
+  EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({48, 64, 3, 3}), kPadded)) << "too few channels";
 }
 
-TEST_F(Winograd, LargeWeightsOfSmallMapsAreNeitherTransformedAnewNorKept) {
-  const torch::Tensor small = channels_last({1, 1280, 16, 16}), large = channels_last({1, 1280, 32, 32});
+TEST_F(Winograd, LargeWeightsAreTransformedForLargeMapsAlone) {
   const torch::Tensor weight = torch::empty({1280, 1280, 3, 3});
-  for (const bool is_kept : {false, true}) {
-    EXPECT_FALSE(can_convolve_by_winograd(small, weight, kPadded, is_kept));
-    EXPECT_TRUE(can_convolve_by_winograd(large, weight, kPadded, is_kept));
-  }
+  EXPECT_FALSE(can_convolve_by_winograd(channels_last({1, 1280, 16, 16}), weight, kPadded));
+  EXPECT_TRUE(can_convolve_by_winograd(channels_last({1, 1280, 32, 32}), weight, kPadded));
+  EXPECT_FALSE(PackedWeights::keeps_winograd(weight));
+  EXPECT_TRUE(PackedWeights::keeps_winograd(torch::empty({640, 1280, 3, 3})));
 }
 
 TEST_F(Winograd, IsTheChoiceOfTheProcessorsKind) {
