@@ -177,6 +177,25 @@ def test_the_decoder_alone_leaves_the_latents_as_they_are(tmp_path: Path) -> Non
     assert other.returncode == 2 and "vae_decoder_only" in other.stderr, other.stderr
 
 
+def test_the_whole_autoencoder_goes_on_from_a_models(tmp_path: Path) -> None:
+    """`--stage images` renders what `--stage vae --initial-model` then trains on; its model/ has the new autoencoder beside the old UNet."""
+    base = ROOT / "models" / "portrait-128"
+    folder = tmp_path / "run"
+    words = ["--initial-model", str(base), "--initial-classifier", str(ROOT / "models" / "portrait-judge-128"), "--output", str(folder)]
+    rendered = run(["pretrain", *FINE, *words, "--stage", "images"])
+    assert rendered.returncode == 0, rendered.stderr
+    assert {path.name for path in folder.rglob("*") if path.is_file()} == {"pool.json", "00000.rgb"}
+    images = (folder / "pictures" / "00000.rgb").stat()
+    assert images.st_size == 64 * 3 * 128 * 128
+    done = run(["pretrain", *FINE, *words, "--stage", "vae"])
+    assert done.returncode == 0, done.stderr
+    assert (folder / "pictures" / "00000.rgb").stat().st_mtime_ns == images.st_mtime_ns, "rendered once"
+    for part in ("vae", "unet"):
+        old, new = (load_file(model / part / "diffusion_pytorch_model.safetensors") for model in (base, folder / "model"))
+        changed = {key.split(".")[0] for key in old if not torch.equal(old[key], new[key])}
+        assert ({"encoder", "decoder"} <= changed) if part == "vae" else not changed
+
+
 def test_the_autoencoder_of_the_first_images_needs_no_others(tmp_path: Path) -> None:
     """`--vae-images 64` of 128 is what 64 images alone give, and belongs to what a checkpoint was made with."""
     words = ["--stage", "vae", "--vae-steps", "20"]

@@ -1,5 +1,6 @@
 #include "train/portrait/pretrain/base_stage.h"
 
+#include "model/core/device_copy.h"
 #include "model/core/random.h"
 #include "model/schedule/prediction.h"
 #include "train/parameters/trainable_parameters.h"
@@ -29,7 +30,9 @@ BaseStage::BaseStage(model::ModelBundle& bundle, ImagePool& images, LatentPool& 
       options_(options),
       order_(options.seed + 1, images.count(), ImagePool::kShard),
       loss_(model::NoiseSchedule::from_config(bundle.scheduler_config).to(bundle.device()),
-            model::prediction_type_of(bundle.scheduler_config), with_head_weight(options), options.seed) {}
+            model::prediction_type_of(bundle.scheduler_config), with_head_weight(options), options.seed),
+      batches_([this](std::uint64_t step) { return prepare(step); },
+               [this](std::uint64_t step) { return images_.is_ready(indices(step)); }) {}
 
 std::vector<NamedParameter> BaseStage::parameters() const {
   std::vector<NamedParameter> list;
@@ -46,34 +49,44 @@ std::string BaseStage::caption(std::int64_t image, std::uint64_t sample) const {
   return portrait::caption(shown.who, shown.now, order_.caption_seed(image, sample));
 }
 
-torch::Tensor BaseStage::latents(const std::vector<std::int64_t>& indices, const std::vector<model::SampleKey>& keys) {
+std::vector<std::int64_t> BaseStage::indices(std::uint64_t step) {
+  return order_.images(step * static_cast<std::uint64_t>(options_.batch_size), options_.batch_size);
+}
+
+BaseStage::Batch BaseStage::prepare(std::uint64_t step) {
+  const std::uint64_t first = step * static_cast<std::uint64_t>(options_.batch_size);
+  const std::vector<std::int64_t> shown = indices(step);
+  Batch batch;
+  batch.posterior = latents_.posterior(shown);
+  std::vector<torch::Tensor> rows;
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    rows.push_back(torch::tensor(bundle_.tokenizer(caption(shown[i], first + i)).ids));
+  }
+  batch.ids = torch::stack(rows);
+  if (options_.head_weight != 1.0) batch.mask = head_mask(images_, shown, batch.posterior.mean.size(3));
+  return batch;
+}
+
+torch::Tensor BaseStage::latents(const LatentPool::Posterior& posterior, const std::vector<model::SampleKey>& keys) {
   const torch::Device device = bundle_.device();
-  const LatentPool::Posterior posterior = latents_.posterior(indices);
   const torch::Tensor noise =
       model::draw_normal_batch(options_.seed, model::Draw::kLatent, keys, posterior.mean.sizes().slice(1), device);
-  const torch::Tensor sample = posterior.mean.to(device) + posterior.deviation.to(device) * noise;
+  const torch::Tensor deviation = model::copy_to_device(posterior.deviation, device);
+  const torch::Tensor sample = model::copy_to_device(posterior.mean, device) + deviation * noise;
   return (sample * bundle_.vae->config().scaling_factor).to(bundle_.dtype());
 }
 
-torch::Tensor BaseStage::states(const std::vector<std::int64_t>& indices, std::uint64_t first) {
-  std::vector<torch::Tensor> rows;
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    rows.push_back(torch::tensor(bundle_.tokenizer(caption(indices[i], first + i)).ids));
-  }
-  return bundle_.text_encoder->forward(torch::stack(rows).to(bundle_.device())).last_hidden_state;
-}
-
 torch::Tensor BaseStage::loss(std::uint64_t step) {
-  const std::uint64_t first = step * static_cast<std::uint64_t>(options_.batch_size);
-  const std::vector<std::int64_t> indices = order_.images(first, options_.batch_size);
+  const torch::Device device = bundle_.device();
+  const Batch shown = batches_.take(step, device.is_cuda());
   DiffusionBatch batch;
-  for (std::size_t i = 0; i < indices.size(); ++i) batch.keys.push_back({step, first + i});
-  batch.latents = latents(indices, batch.keys);
-  batch.context = states(indices, first);
-  if (options_.head_weight != 1.0) {
-    batch.mask = head_mask(images_, indices, batch.latents.size(3)).to(bundle_.device());
-  }
-  const DiffusionDraws draws = loss_.draw(batch.keys, batch.latents.sizes(), bundle_.device());
+  const std::uint64_t first = step * static_cast<std::uint64_t>(options_.batch_size);
+  for (std::int64_t i = 0; i < options_.batch_size; ++i)
+    batch.keys.push_back({step, first + static_cast<std::uint64_t>(i)});
+  batch.latents = latents(shown.posterior, batch.keys);
+  batch.context = bundle_.text_encoder->forward(model::copy_to_device(shown.ids, device)).last_hidden_state;
+  if (shown.mask.defined()) batch.mask = model::copy_to_device(shown.mask, device);
+  const DiffusionDraws draws = loss_.draw(batch.keys, batch.latents.sizes(), device);
   return loss_.sample_losses(bundle_.unet, batch, draws).mean();
 }
 

@@ -5,6 +5,7 @@
 
 #include "model/pipeline/bundle.h"
 #include "train/objective/diffusion_loss.h"
+#include "train/portrait/pretrain/batch_ahead.h"
 #include "train/portrait/pretrain/latent_pool.h"
 #include "train/portrait/pretrain/pool_order.h"
 #include "train/portrait/pretrain/stage.h"
@@ -33,8 +34,15 @@ class BaseStage final : public Stage {
   std::string caption(std::int64_t image, std::uint64_t sample) const;
 
  private:
-  torch::Tensor latents(const std::vector<std::int64_t>& indices, const std::vector<model::SampleKey>& keys);
-  torch::Tensor states(const std::vector<std::int64_t>& indices, std::uint64_t first);
+  // What a step sees, on the host.
+  struct Batch {
+    LatentPool::Posterior posterior;
+    torch::Tensor ids;   // of the captions, [B, length] int64
+    torch::Tensor mask;  // of the heads, [B, 1, h, w]; undefined: not weighed
+  };
+  std::vector<std::int64_t> indices(std::uint64_t step);
+  Batch prepare(std::uint64_t step);
+  torch::Tensor latents(const LatentPool::Posterior& posterior, const std::vector<model::SampleKey>& keys);
 
   model::ModelBundle& bundle_;
   ImagePool& images_;
@@ -42,6 +50,7 @@ class BaseStage final : public Stage {
   BaseStageOptions options_;
   PoolOrder order_;
   DiffusionLoss loss_;
+  BatchAhead<Batch> batches_;
 };
 
 }  // namespace sdtune::train::pretrain

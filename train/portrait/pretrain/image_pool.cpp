@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,7 +21,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t kChannels = 3;
-constexpr std::int64_t kChunk = 128;  // images between two reads of stop_
+constexpr std::int64_t kChunk = 128;                     // images between two reads of stop_
+constexpr std::chrono::milliseconds kStopInterval(200);  // between two looks for a signal
 
 // What the renderer renders today, as a hash of a few small images.
 std::string renderer_hash(portrait::Detail detail) {
@@ -134,7 +136,26 @@ const std::byte* ImagePool::wait_for(std::int64_t shard) {
   return file->bytes().data();
 }
 
+bool ImagePool::is_ready(const std::vector<std::int64_t>& indices) {
+  const std::lock_guard lock(mutex_);
+  return failure_ || std::all_of(indices.begin(), indices.end(), [&](std::int64_t index) {
+           return ready_.at(static_cast<std::size_t>(index / kShard)) != nullptr;
+         });
+}
+
+bool ImagePool::wait_for_all(const StopFlag& stop) {
+  std::unique_lock lock(mutex_);
+  const auto is_over = [&] { return failure_ || ready_.back(); };  // rendered one after another
+  while (!is_over() && stop.signal() == 0) changed_.wait_for(lock, kStopInterval, is_over);
+  if (failure_) std::rethrow_exception(failure_);
+  return ready_.back() != nullptr;
+}
+
 torch::Tensor ImagePool::images(const std::vector<std::int64_t>& indices) {
+  return model::normalized_pixels(pixels(indices));
+}
+
+torch::Tensor ImagePool::pixels(const std::vector<std::int64_t>& indices) {
   const std::int64_t side = options_.size, bytes = kChannels * side * side;
   const torch::Tensor rgb =
       torch::empty({static_cast<std::int64_t>(indices.size()), side, side, kChannels}, torch::kUInt8);
@@ -143,7 +164,7 @@ torch::Tensor ImagePool::images(const std::vector<std::int64_t>& indices) {
     const auto* from = reinterpret_cast<const std::uint8_t*>(wait_for(index / kShard)) + index % kShard * bytes;
     to = std::copy(from, from + bytes, to);
   }
-  return model::normalized_pixels(rgb);
+  return rgb;
 }
 
 }  // namespace sdtune::train::pretrain

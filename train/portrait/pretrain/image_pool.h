@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "model/base/stop_flag.h"
 #include "model/files/file_system.h"
 #include "model/files/mapped_file.h"
 #include "train/portrait/renderer/portrait_batch.h"
@@ -50,6 +51,12 @@ class ImagePool {
   // [B, 3, S, S] float32 in [-1, 1] on the CPU. Waits until they are rendered; throws what rendering threw
   // (StorageError).
   torch::Tensor images(const std::vector<std::int64_t>& indices);
+  // The same as they are kept: [B, S, S, 3] uint8; see normalized_pixels (image_tensor.h).
+  torch::Tensor pixels(const std::vector<std::int64_t>& indices);
+  // Whether they are all rendered, or never will be: then images throws at once.
+  bool is_ready(const std::vector<std::int64_t>& indices);
+  // Waits until all are rendered, or a signal came (then false); throws what rendering threw.
+  bool wait_for_all(const StopFlag& stop);
 
  private:
   std::int64_t shards() const { return (options_.count + kShard - 1) / kShard; }

@@ -77,6 +77,9 @@ class Pretraining {
     const std::string note = model::unknown_processor_note(options_.mixed_precision, device_);
     if (!note.empty() && observer_.on_line) observer_.on_line("mixed_precision: " + note);
     if (options_.stage == "figures") return measure();
+    if (options_.stage == "images") {
+      return {pool_.wait_for_all(*limits_.stop) ? StageEnd::kFinished : StageEnd::kStopped, {}};
+    }
     const bool needs_vae = options_.stage == "vae" || !takes_over_earlier_stages();
     const bool needs_features = needs_vae && design_.perceptual_weight > 0;
     if (needs_features && takes_over_features()) {
@@ -89,7 +92,7 @@ class Pretraining {
     if (needs_vae) {
       const StageEnd vae = train_vae();
       if (vae != StageEnd::kFinished) return {vae, {}};
-      if (options_.stage == "vae") return {vae, options_.vae_decoder_only ? export_model() : fs::path()};
+      if (options_.stage == "vae") return {vae, takes_over_earlier_stages() ? export_model() : fs::path()};
     }
     for (const torch::Tensor& weight : bundle_.vae->parameters()) weight.set_requires_grad(false);
     if (options_.stage == "all" || options_.stage == "classifier") {

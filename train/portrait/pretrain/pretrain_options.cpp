@@ -9,8 +9,10 @@ namespace {
 void add_run(OptionGroup group, PretrainOptions& options) {
   group.add("output", &options.output, "Run folder: images, latents, checkpoints, and model/ at the end.")
       .placeholder("DIR");
-  group.add("stage", &options.stage, "Stage to train; figures: measure the trained model, into figures.json.")
-      .choices({"all", "features", "vae", "classifier", "text", "base", "figures"})
+  group
+      .add("stage", &options.stage,
+           "Stage to train; images: render them alone; figures: measure the trained model, into figures.json.")
+      .choices({"all", "images", "features", "vae", "classifier", "text", "base", "figures"})
       .old_choice("judge", "classifier");
   group.add("design", &options.design, "Sizes of the networks; nano is for tests.")
       .choices({"portrait", "portrait-128", "nano"});
@@ -19,8 +21,10 @@ void add_run(OptionGroup group, PretrainOptions& options) {
       .above(0)
       .at_most(1e6);
   group
-      .add("initial_model", &options.initial_model,
-           "Model to start from instead of random weights; with --stage NAME its earlier stages are used unchanged.")
+      .add(
+          "initial_model", &options.initial_model,
+          "Model to start from instead of random weights; with --stage NAME its earlier stages are used unchanged, and "
+          "--stage vae writes model/, whose UNet is to be trained on unless its latents stayed (vae_decoder_only).")
       .placeholder("DIR");
   group
       .add("initial_classifier", &options.initial_classifier,
@@ -73,10 +77,8 @@ void add_rest(OptionGroup group, PretrainOptions& options) {
            "Step from which on portrait-128's autoencoder has a discriminator; unset: half of its steps.")
       .unit("steps")
       .range(0, 1e9);
-  group.add(
-      "vae_decoder_only", &options.vae_decoder_only,
-      "Train the decoder of initial_model's autoencoder alone: its latents stay as its UNet knows them; --stage vae "
-      "then writes model/.");
+  group.add("vae_decoder_only", &options.vae_decoder_only,
+            "Train the decoder of initial_model's autoencoder alone: its latents stay as its UNet knows them.");
   group.add("checkpointing_steps", &options.checkpointing_steps, "Steps between checkpoints.")
       .unit("steps")
       .range(1, 1e9);

@@ -18,7 +18,7 @@ struct StageOptions {
 
 struct PretrainOptions {
   std::string output = "runs/portrait-64";
-  // features (of portrait-128), vae, classifier, text, base, figures, or all of them in this order
+  // images, features (of portrait-128), vae, classifier, text, base, figures, or all of them in this order
   std::string stage = "all";
   std::string design = "portrait";
   std::string initial_model;         // folder; empty: new weights

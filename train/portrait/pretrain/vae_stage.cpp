@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/core/device_copy.h"
+#include "model/core/image_tensor.h"
 #include "model/core/random.h"
 #include "train/portrait/pretrain/head_mask.h"
 #include "train/portrait/pretrain/initial_weights.h"
@@ -65,7 +67,9 @@ VaeStage::VaeStage(model::AutoencoderKL vae, ImagePool& pool, const VaeStageOpti
              ImagePool::kShard),
       options_(options),
       maps_(std::move(maps)),
-      fixed_encoder_(std::move(fixed_encoder)) {
+      fixed_encoder_(std::move(fixed_encoder)),
+      batches_([this](std::uint64_t step) { return prepare(step); },
+               [this](std::uint64_t step) { return pool_.is_ready(indices(step)); }) {
   if (options_.adversarial_share == 0) return;
   discriminator_ = PatchDiscriminator();
   draw_initial_weights(*discriminator_, options_.seed, kDiscriminatorWeights);
@@ -99,12 +103,27 @@ torch::Tensor VaeStage::image_loss(const torch::Tensor& images, const torch::Ten
   return loss + options_.perceptual_weight * perceptual_loss(maps_(decoded), wanted);
 }
 
+std::vector<std::int64_t> VaeStage::indices(std::uint64_t step) {
+  return order_.images(step * static_cast<std::uint64_t>(options_.batch_size), options_.batch_size);
+}
+
+VaeStage::Batch VaeStage::prepare(std::uint64_t step) {
+  const std::vector<std::int64_t> shown = indices(step);
+  Batch batch;
+  batch.pixels = pool_.pixels(shown);
+  if (options_.head_weight == 1.0 && options_.mark_weight == 1.0) return batch;
+  batch.head = head_mask(pool_, shown, pool_.size());
+  if (options_.mark_weight != 1.0) batch.marks = mark_mask(pool_, shown, pool_.size());
+  return batch;
+}
+
 // Mean 1 an image, so that these weights move effort and not the loss's scale.
-torch::Tensor VaeStage::pixel_weights(const std::vector<std::int64_t>& indices) const {
-  if (options_.head_weight == 1.0 && options_.mark_weight == 1.0) return {};
-  torch::Tensor weights = 1.0 + (options_.head_weight - 1.0) * head_mask(pool_, indices, pool_.size());
-  if (options_.mark_weight != 1.0) {
-    weights = weights + (options_.mark_weight - 1.0) * mark_mask(pool_, indices, pool_.size());
+torch::Tensor VaeStage::pixel_weights(const Batch& batch) const {
+  if (!batch.head.defined()) return {};
+  const torch::Device device = vae_->parameters().front().device();
+  torch::Tensor weights = 1.0 + (options_.head_weight - 1.0) * model::copy_to_device(batch.head, device);
+  if (batch.marks.defined()) {
+    weights = weights + (options_.mark_weight - 1.0) * model::copy_to_device(batch.marks, device);
   }
   return weights / weights.mean({1, 2, 3}, /*keepdim=*/true);
 }
@@ -143,10 +162,9 @@ torch::Tensor VaeStage::loss(std::uint64_t step) {
   const std::int64_t batch = options_.batch_size;
   const std::uint64_t first = step * static_cast<std::uint64_t>(batch);
   const torch::Device device = vae_->parameters().front().device();
-  const std::vector<std::int64_t> indices = order_.images(first, batch);
-  const torch::Tensor images = pool_.images(indices).to(device);
-  torch::Tensor weights = pixel_weights(indices);
-  if (weights.defined()) weights = weights.to(device);
+  const Batch shown = batches_.take(step, device.is_cuda());
+  const torch::Tensor images = model::normalized_pixels(model::copy_to_device(shown.pixels, device));
+  const torch::Tensor weights = pixel_weights(shown);
   const model::Moments moments = encode(images);
   std::vector<model::SampleKey> keys;
   for (std::int64_t i = 0; i < batch; ++i) keys.push_back({step, first + static_cast<std::uint64_t>(i)});

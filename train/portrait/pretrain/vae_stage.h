@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/vae/autoencoder_kl.h"
+#include "train/portrait/pretrain/batch_ahead.h"
 #include "train/portrait/pretrain/image_pool.h"
 #include "train/portrait/pretrain/patch_discriminator.h"
 #include "train/portrait/pretrain/pool_order.h"
@@ -56,7 +57,14 @@ class VaeStage final : public Stage {
   torch::Tensor image_loss(const torch::Tensor& images, const torch::Tensor& decoded, const torch::Tensor& weights);
 
  private:
-  torch::Tensor pixel_weights(const std::vector<std::int64_t>& indices) const;
+  // What a step sees, on the host.
+  struct Batch {
+    torch::Tensor pixels;       // [B, S, S, 3] uint8
+    torch::Tensor head, marks;  // masks [B, 1, S, S]; undefined: not weighed
+  };
+  std::vector<std::int64_t> indices(std::uint64_t step);
+  Batch prepare(std::uint64_t step);
+  torch::Tensor pixel_weights(const Batch& batch) const;
   model::Moments encode(const torch::Tensor& images);
   torch::Tensor adversarial_loss(const torch::Tensor& images, const torch::Tensor& decoded,
                                  const torch::Tensor& weights);
@@ -70,6 +78,7 @@ class VaeStage final : public Stage {
   model::AutoencoderKL fixed_encoder_;
   PatchDiscriminator discriminator_ = nullptr;
   PatchDiscriminator fixed_ = nullptr;  // the same weights, without gradients: for the autoencoder's own term
+  BatchAhead<Batch> batches_;
 };
 
 }  // namespace sdtune::train::pretrain

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "model/base/error.h"
+#include "model/core/image_tensor.h"
 #include "tests/support/scratch_folder.h"
 #include "train/portrait/classifier/portrait_images.h"
 #include "train/portrait/pretrain/pool_order.h"
@@ -33,6 +34,24 @@ TEST(ImagePool, GivesTheRendersOfItsSeedsNowAndAfterReopening) {
   }
   ImagePool again(real_file_system(), small_pool(scratch.path()));
   EXPECT_TRUE(again.images(indices).equal(first));
+}
+
+TEST(ImagePool, WaitsForAllUnlessASignalCame) {
+  const test::ScratchFolder scratch;
+  ImagePool pool(real_file_system(), small_pool(scratch.path()));
+  StopFlag stop;
+  EXPECT_TRUE(pool.wait_for_all(stop));
+  EXPECT_TRUE(pool.is_ready({0, 9}));
+  EXPECT_TRUE(model::normalized_pixels(pool.pixels({3, 4})).equal(pool.images({3, 4})));
+
+  PoolOptions many = small_pool(scratch.path() / "many");
+  many.size = 128;
+  many.count = 100000;
+  many.threads = 1;
+  ImagePool unfinished(real_file_system(), many);
+  EXPECT_FALSE(unfinished.is_ready({99999}));
+  stop.request(15);
+  EXPECT_FALSE(unfinished.wait_for_all(stop));
 }
 
 TEST(ImagePool, RefusesAFolderOfOtherImages) {
