@@ -25,6 +25,7 @@ enum class Draw : std::uint32_t {
   kWeights = 9,             // initial values of new weights
   kInputPerturbation = 10,  // noise that only the UNet sees
   kLoraDropout = 11,        // which inputs a low-rank branch does not see
+  kAutoCaption = 12,        // whether a photo is trained with its automatic caption
 };
 
 // Which sample of which step. step < 2^43, sample < 2^44.

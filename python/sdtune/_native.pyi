@@ -765,6 +765,7 @@ class TrainConfig:
         use_captions: bool = ...,
         trigger_word: str = ...,
         caption_dropout_rate: float = ...,
+        auto_caption_rate: float = ...,
         on_bad_image: OnBadImage = ...,
         resolution: int | None = ...,
         center_crop: bool = ...,
@@ -911,6 +912,7 @@ class TrainConfig:
     use_captions: bool
     trigger_word: str
     caption_dropout_rate: float
+    auto_caption_rate: float
     on_bad_image: OnBadImage
     resolution: int | None
     center_crop: bool

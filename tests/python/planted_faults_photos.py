@@ -172,6 +172,7 @@ FOLDERS: dict[str, Fault] = {
     "list of class images is a folder": class_images("manifest.json/file", b"x"),
     "held-out photo that is none": held_out("out.jpg", b"no image"),
     "no held-out photo": held_out("notes.pdf", b"none"),
+    "automatic caption of a camera photo": photo("camera.png", PNG, "--auto-caption-rate", "1"),
     "evaluation of camera photos": both(content("base/sdtune.json", '{"rendered_people": true}'), photo("camera.png", PNG),
                                         lambda place: ["--identity-steps", "1"]),
 }

@@ -45,6 +45,13 @@ void add_captions(TrainOptionGroup& group, DataOptions& options) {
       .aliases({"proportion_empty_prompts", "caption_dropout_probability"})
       .range(0, 1);
   group
+      .add("auto_caption_rate", &options.auto_caption_rate, Resume::kMustMatch,
+           "Probability that a photo without a caption of its own is trained with what the portrait classifier sees "
+           "besides the subject (clothes, hat, glasses, expression, place) behind its prompt, so that this is not "
+           "learned "
+           "as the subject's; renders of sdtune alone, the classifier knows no others.")
+      .range(0, 1);
+  group
       .add("on_bad_image", &options.on_bad_image, Resume::kMayChange,
            "What to do when a photo cannot be read: stop, or skip it with a warning.")
       .choices({"stop", "skip"});

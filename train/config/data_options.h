@@ -20,6 +20,7 @@ struct DataOptions {
   std::vector<std::string> concepts;  // several subjects: a JSON object each (concept_options.h)
   std::int64_t repeats = 1;
   bool use_captions = true;
+  double auto_caption_rate = 0.0;
   std::string trigger_word;
   double caption_dropout_rate = 0.0;
   std::string on_bad_image = "stop";

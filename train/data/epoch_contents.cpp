@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -77,6 +78,14 @@ std::vector<std::string> describe_epoch(const std::vector<Photo>& photos, std::i
     }
   }
   return lines;
+}
+
+std::string describe_auto_captions(const std::vector<Photo>& photos) {
+  const auto has_one = [](const Photo& photo) { return !photo.auto_caption.empty(); };
+  const auto first = std::find_if(photos.begin(), photos.end(), has_one);
+  if (first == photos.end()) return "";
+  return "automatic captions of " + counted(std::count_if(photos.begin(), photos.end(), has_one), "photo") +
+         ", the first \"" + first->auto_caption + "\"";
 }
 
 std::string describe_buckets(const std::vector<model::ImageSize>& sizes, std::int64_t batch) {

@@ -17,6 +17,9 @@ namespace sdtune::train {
 std::vector<std::string> describe_epoch(const std::vector<Photo>& photos, std::int64_t class_images,
                                         const BatchShape& shape);
 
+// A line on the photos that have an automatic caption, with the first one's caption; empty where there is none.
+std::string describe_auto_captions(const std::vector<Photo>& photos);
+
 // A line on the buckets, from the size of each photo (px): how many photos each has; empty when all are alike.
 std::string describe_buckets(const std::vector<model::ImageSize>& sizes, std::int64_t batch);
 

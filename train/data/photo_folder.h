@@ -35,6 +35,7 @@ struct Photo {
   std::string sha256;        // of the file
   std::string caption;       // from the .txt of the same name, else of metadata.jsonl, else the folder's prompt
   bool has_caption = false;  // its own, not the prompt
+  std::string auto_caption;  // its prompt and what else it shows (auto_caption_rate); empty: none
   std::int64_t repeats = 1;  // in an epoch
   std::size_t subject = 0;   // index into the run's concepts
   std::optional<model::ImageBox> face;    // px: as metadata.jsonl says, else the largest that was found

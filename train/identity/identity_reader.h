@@ -33,6 +33,11 @@ class IdentityReader {
   // The photos of a subject, each [3, H, W] in [-1, 1] -> [R, D]; photos without a face are left out. Throws DataError
   // where none is left.
   virtual torch::Tensor embed(const std::vector<torch::Tensor>& photos) = 0;
+  // What photos show besides the subject, each [3, H, W] in [-1, 1], as words behind a prompt: "wearing a red hoodie,
+  // on a beach"; empty where the reader cannot say.
+  virtual std::vector<std::string> describe(const std::vector<torch::Tensor>& photos) {
+    return std::vector<std::string>(photos.size());
+  }
   // Other people of that class, [n, D]; empty where the reader was asked to stop. Throws DataError where it sees none.
   virtual torch::Tensor others(const std::string& class_prompt) = 0;
   // images [B, 3, H, W] in [-1, 1], as `asked` lists them.

@@ -11,6 +11,7 @@
 #include "train/config/concept_options.h"
 #include "train/data/photo_analysis.h"
 #include "train/data/photo_set.h"
+#include "train/preflight/auto_captions.h"
 
 namespace sdtune::train {
 
@@ -110,14 +111,19 @@ PhotoReport examine_photos(const TrainConfig& config, const PortraitReaderSource
   if (keeps) kept = std::make_shared<DecodedPhotos>(report.rule, photo_filter(config), crops_faces);
   const std::shared_ptr<ReferencePhotos> references =
       references_for(config, portrait_readers, examines, use == PhotoUse::kTrain);
-  if (kept || references) {
+  const std::shared_ptr<ReferencePhotos> to_caption =
+      use == PhotoUse::kRead ? nullptr : photos_to_caption(config, portrait_readers);
+  if (kept || references || to_caption) {
     visitor.keep = [&](const Photo& photo, const Image& image) {
       if (kept) kept->keep(photo, image);
       if (references) references->keep(photo, image);
+      if (to_caption && photo.is_rendered) to_caption->keep(photo, image);
     };
     visitor.is_kept = [&](const Photo& photo) { return kept || photo.is_rendered; };
   }
   report.folder = scan_photos(concepts_of(config.data), config.data, visitor);
+  check_auto_captions(config, portrait_readers, report.folder.photos);
+  if (to_caption) caption_photos(config, portrait_readers, *to_caption, report.folder.photos);
   report.kept = std::move(kept);
   report.identity.photos = references;
   if (analyzer) report.face_trouble = analyzer->trouble();

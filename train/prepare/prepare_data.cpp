@@ -85,7 +85,10 @@ LatentOptions latent_options(const PrepareContext& context) {
 
 std::vector<std::string> all_captions(const PrepareContext& context, const TrainingData& data) {
   std::vector<std::string> captions;
-  for (const Photo& photo : data.photos.photos) captions.push_back(photo.caption);
+  for (const Photo& photo : data.photos.photos) {
+    captions.push_back(photo.caption);
+    if (!photo.auto_caption.empty()) captions.push_back(photo.auto_caption);
+  }
   for (const ClassImage& image : data.class_images) captions.push_back(image.prompt);
   if (context.config.data.caption_dropout_rate > 0) captions.emplace_back();
   if (data.held_out) {

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kOnceUnrecorded[] = {"allow_tf32", "half_precision_gradient_sums"};
 
 // Options that came later, and had no effect at their defaults.
-constexpr const char* kAddedLater[] = {"vae_tiling", "comm_hook"};
+constexpr const char* kAddedLater[] = {"vae_tiling", "comm_hook", "auto_caption_rate"};
 
 bool decides_numbers(const fs::path& file) {
   const std::string extension = file.extension().string();
@@ -112,6 +112,7 @@ std::map<std::string, std::string> fingerprint_images(const std::vector<Photo>& 
   std::map<std::string, std::string> images;
   for (const Photo& photo : photos) {
     std::string content = photo.sha256 + "\n" + photo.caption;
+    if (!photo.auto_caption.empty()) content.append("\n").append(photo.auto_caption);
     if (photo.face) content.append("\nface ").append(box_text(*photo.face));
     if (photo.repeats > 1) content.append("\n").append(std::to_string(photo.repeats));
     images[photo.name] = sha256_hex(content);

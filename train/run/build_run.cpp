@@ -53,6 +53,8 @@ void note_epoch(Run& run) {
   for (std::string& line : describe_epoch(run.data.photos.photos, class_images, shape)) {
     run.notes.push_back(std::move(line));
   }
+  std::string captions = describe_auto_captions(run.data.photos.photos);
+  if (!captions.empty()) run.notes.push_back(std::move(captions));
   std::vector<model::ImageSize> sizes;
   for (std::size_t i = 0; i < run.data.photos.photos.size(); ++i) {
     sizes.push_back(run.data.latents->size_of({0, 0, false, static_cast<std::int64_t>(i)}));

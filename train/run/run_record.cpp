@@ -17,11 +17,12 @@ namespace {
 Json image_manifest(const Run& run) {
   Json images = Json::array();
   for (const Photo& photo : run.data.photos.photos) {
-    images.push_back({{"path", photo.path.string()},
-                      {"size", photo.bytes},
-                      {"sha256", photo.sha256},
-                      {"caption", photo.caption},
-                      {"repeats", photo.repeats}});
+    Json& image = images.emplace_back(Json{{"path", photo.path.string()},
+                                           {"size", photo.bytes},
+                                           {"sha256", photo.sha256},
+                                           {"caption", photo.caption},
+                                           {"repeats", photo.repeats}});
+    if (!photo.auto_caption.empty()) image["auto_caption"] = photo.auto_caption;
   }
   return images;
 }

@@ -22,7 +22,10 @@ std::string caption(const Run& run, const BatchSlot& slot) {
   const auto seed = static_cast<std::uint64_t>(run.config.run.seed);
   const model::DrawKey key{seed, model::Draw::kDropout, slot.step, slot.sample, slot.class_image};
   if (options.caption_dropout_rate > 0 && model::draw_uniform(key) < options.caption_dropout_rate) return "";
-  return run.data.photos.photos[static_cast<std::size_t>(slot.image)].caption;
+  const Photo& photo = run.data.photos.photos[static_cast<std::size_t>(slot.image)];
+  if (photo.auto_caption.empty()) return photo.caption;
+  const model::DrawKey described{seed, model::Draw::kAutoCaption, slot.step, slot.sample, slot.class_image};
+  return model::draw_uniform(described) < options.auto_caption_rate ? photo.auto_caption : photo.caption;
 }
 
 std::vector<std::string> captions(const Run& run, const std::vector<BatchSlot>& slots) {

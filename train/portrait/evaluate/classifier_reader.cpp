@@ -4,6 +4,7 @@
 
 #include "train/portrait/classifier/portrait_images.h"
 #include "train/portrait/evaluate/eval_prompts.h"
+#include "train/portrait/renderer/caption.h"
 #include "train/portrait/renderer/portrait_set.h"
 
 namespace sdtune::train::evaluate {
@@ -25,12 +26,42 @@ torch::Tensor render_others(const classifier::ClassifierDesign& design) {
   return classifier::portrait_images(portraits, design.size, 1);
 }
 
+template <typename Enum>
+void take(const classifier::Reading& reading, classifier::Head head, std::int64_t image, Enum& value) {
+  value = static_cast<Enum>(reading.classes(head)[image].item<std::int64_t>());
+}
+
+// What is the most probable, of that image.
+portrait::Context context_of(const classifier::Reading& reading, std::int64_t image) {
+  using classifier::Head;
+  portrait::Context now;
+  take(reading, Head::kHat, image, now.hat);
+  take(reading, Head::kHatColor, image, now.hat_color);
+  take(reading, Head::kGlasses, image, now.glasses);
+  take(reading, Head::kClothes, image, now.clothes);
+  take(reading, Head::kClothesColor, image, now.clothes_color);
+  take(reading, Head::kExpression, image, now.expression);
+  take(reading, Head::kPlace, image, now.place);
+  take(reading, Head::kWallColor, image, now.wall_color);
+  take(reading, Head::kStyle, image, now.style);
+  return now;
+}
+
 }  // namespace
 
 ClassifierReader::ClassifierReader(classifier::PortraitClassifier classifier) : classifier_(std::move(classifier)) {}
 
 torch::Tensor ClassifierReader::embed(const std::vector<torch::Tensor>& photos) {
   return classifier_.read(torch::stack(photos)).embedding;
+}
+
+std::vector<std::string> ClassifierReader::describe(const std::vector<torch::Tensor>& photos) {
+  const classifier::Reading reading = classifier_.read(torch::stack(photos));
+  std::vector<std::string> words;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(photos.size()); ++i) {
+    words.push_back(portrait::context_words(context_of(reading, i)));
+  }
+  return words;
 }
 
 torch::Tensor ClassifierReader::others(const std::string&) {

@@ -14,6 +14,7 @@ class ClassifierReader : public IdentityReader {
 
   std::string name() const override { return "judge"; }
   torch::Tensor embed(const std::vector<torch::Tensor>& photos) override;
+  std::vector<std::string> describe(const std::vector<torch::Tensor>& photos) override;
   torch::Tensor others(const std::string& class_prompt) override;
   IdentityReading read(const torch::Tensor& drawn, const std::vector<IdentityImage>& images) override;
   std::optional<double> threshold() const override;

@@ -225,4 +225,18 @@ std::string full_caption(const Identity& who, const Context& now, std::uint64_t 
   return compose(who, now, Words(caption_seed, /*complete=*/true));
 }
 
+std::string context_words(const Context& now) {
+  if (now.style != Style::kPhoto) return {};
+  Words words(/*seed=*/0, /*complete=*/true);
+  std::vector<std::string> wears = {clothes_words(words, now)};
+  add(words, wears, hat_words(words, now), 0);
+  add(words, wears, glasses_words(words, now), 0);
+  std::vector<std::string> phrases = {"wearing " + listed(wears)};
+  add(words, phrases, expression_words(words, now.expression), 0);
+  phrases.push_back(place_words(words, now));
+  std::string text = phrases.front();
+  for (std::size_t i = 1; i < phrases.size(); ++i) text += ", " + phrases[i];
+  return text;
+}
+
 }  // namespace sdtune::train::portrait

@@ -15,4 +15,8 @@ std::string caption(const Identity& who, const Context& now, std::uint64_t capti
 // The same with nothing left out: every attribute that has words, by a word of its own.
 std::string full_caption(const Identity& who, const Context& now, std::uint64_t caption_seed);
 
+// What is worn, the expression and the place, always in the same words: "wearing a red hoodie and sunglasses, smiling,
+// on a beach". Empty for another style than a photo.
+std::string context_words(const Context& now);
+
 }  // namespace sdtune::train::portrait
