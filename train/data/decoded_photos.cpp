@@ -9,7 +9,7 @@
 namespace sdtune::train {
 
 DecodedPhotos::DecodedPhotos(CropRule rule, model::Filter filter, bool shows_faces, std::int64_t max_bytes)
-    : rule_(std::move(rule)), filter_(filter), shows_faces_(shows_faces), free_bytes_(max_bytes) {}
+    : rule_(rule), filter_(filter), shows_faces_(shows_faces), free_bytes_(max_bytes) {}
 
 void DecodedPhotos::keep(const Photo& photo, const Image& image) {
   std::optional<model::ImageBox> shown;
