@@ -72,7 +72,8 @@ constexpr const char* kComparedBefore[] = {
 };
 
 // Options that came later and change numbers are added here.
-constexpr const char* kComparedSince[] = {"allow_tf32", "half_precision_gradient_sums", "vae_tiling", "comm_hook"};
+constexpr const char* kComparedSince[] = {"allow_tf32", "half_precision_gradient_sums", "vae_tiling", "comm_hook",
+                                          "auto_caption_rate"};
 
 TEST(ResumeFingerprint, ComparesWhatItEverDidAndAllowTf32) {
   std::set<std::string> names = {"optimizer"};
@@ -118,7 +119,7 @@ TEST(ResumeFingerprint, BelievesSumsOfCheckpointsThatDoNotHoldTheirOption) {
   EXPECT_EQ(fingerprint_changes(completed_fingerprint(saved, now), now).size(), 1U);
   saved.settings.erase("allow_tf32");
   saved.settings.erase("half_precision_gradient_sums");
-  for (const char* name : {"vae_tiling", "comm_hook"}) saved.settings.erase(name);
+  for (const char* name : {"vae_tiling", "comm_hook", "auto_caption_rate"}) saved.settings.erase(name);
   EXPECT_TRUE(fingerprint_changes(completed_fingerprint(saved, now), now).empty());
   EXPECT_EQ(always_recorded(now), saved);  // so evaluations of those versions are found again
   now.images["1.png"] = "hash";
@@ -149,6 +150,18 @@ TEST(ResumeFingerprint, ComparesCommHookWithVersionsWithoutIt) {
   saved.settings.erase("comm_hook");
   EXPECT_EQ(fingerprint_changes(completed_fingerprint(saved, now), now).size(), 1U);
   EXPECT_NE(always_recorded(now), always_recorded(saved));
+}
+
+// Nor did they caption photos.
+TEST(ResumeFingerprint, ComparesAutomaticCaptionsWithVersionsWithoutThem) {
+  TrainConfig captions;
+  captions.data.auto_caption_rate = 0.5;
+  ResumeFingerprint saved, plain, captioned;
+  plain.settings = saved.settings = fingerprint_settings(TrainConfig());
+  captioned.settings = fingerprint_settings(captions);
+  saved.settings.erase("auto_caption_rate");
+  EXPECT_TRUE(fingerprint_changes(completed_fingerprint(saved, plain), plain).empty());
+  EXPECT_EQ(fingerprint_changes(completed_fingerprint(saved, captioned), captioned).size(), 1U);
 }
 
 TEST(ResumeFingerprint, HoldsWhatChangesNumbersOnly) {
