@@ -143,10 +143,12 @@ bool ImagePool::is_ready(const std::vector<std::int64_t>& indices) {
          });
 }
 
-bool ImagePool::wait_for_all(const StopFlag& stop) {
+bool ImagePool::wait_for_all(const StopFlag& stop, std::chrono::steady_clock::time_point deadline) {
   std::unique_lock lock(mutex_);
   const auto is_over = [&] { return failure_ || ready_.back(); };  // rendered one after another
-  while (!is_over() && stop.signal() == 0) changed_.wait_for(lock, kStopInterval, is_over);
+  while (!is_over() && stop.signal() == 0 && std::chrono::steady_clock::now() < deadline) {
+    changed_.wait_for(lock, kStopInterval, is_over);
+  }
   if (failure_) std::rethrow_exception(failure_);
   return ready_.back() != nullptr;
 }

@@ -4,6 +4,7 @@
 
 #include <torch/types.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -55,8 +56,8 @@ class ImagePool {
   torch::Tensor pixels(const std::vector<std::int64_t>& indices);
   // Whether they are all rendered, or never will be: then images throws at once.
   bool is_ready(const std::vector<std::int64_t>& indices);
-  // Waits until all are rendered, or a signal came (then false); throws what rendering threw.
-  bool wait_for_all(const StopFlag& stop);
+  // Waits until all are rendered, a signal came or the deadline passed (then false); throws what rendering threw.
+  bool wait_for_all(const StopFlag& stop, std::chrono::steady_clock::time_point deadline);
 
  private:
   std::int64_t shards() const { return (options_.count + kShard - 1) / kShard; }

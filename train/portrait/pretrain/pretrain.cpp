@@ -77,9 +77,7 @@ class Pretraining {
     const std::string note = model::unknown_processor_note(options_.mixed_precision, device_);
     if (!note.empty() && observer_.on_line) observer_.on_line("mixed_precision: " + note);
     if (options_.stage == "figures") return measure();
-    if (options_.stage == "images") {
-      return {pool_.wait_for_all(*limits_.stop) ? StageEnd::kFinished : StageEnd::kStopped, {}};
-    }
+    if (options_.stage == "images") return render_images();
     const bool needs_vae = options_.stage == "vae" || !takes_over_earlier_stages();
     const bool needs_features = needs_vae && design_.perceptual_weight > 0;
     if (needs_features && takes_over_features()) {
@@ -109,6 +107,11 @@ class Pretraining {
   }
 
  private:
+  PretrainResult render_images() {
+    if (pool_.wait_for_all(*limits_.stop, limits_.deadline)) return {StageEnd::kFinished, {}};
+    return {limits_.stop->signal() != 0 ? StageEnd::kStopped : StageEnd::kOutOfTime, {}};
+  }
+
   // A stage that is named starts from initial_model, whose own earlier stages are finished.
   bool takes_over_earlier_stages() const { return !options_.initial_model.empty() && options_.stage != "all"; }
 

@@ -40,7 +40,8 @@ TEST(ImagePool, WaitsForAllUnlessASignalCame) {
   const test::ScratchFolder scratch;
   ImagePool pool(real_file_system(), small_pool(scratch.path()));
   StopFlag stop;
-  EXPECT_TRUE(pool.wait_for_all(stop));
+  constexpr auto kNever = std::chrono::steady_clock::time_point::max();
+  EXPECT_TRUE(pool.wait_for_all(stop, kNever));
   EXPECT_TRUE(pool.is_ready({0, 9}));
   EXPECT_TRUE(model::normalized_pixels(pool.pixels({3, 4})).equal(pool.images({3, 4})));
 
@@ -50,8 +51,9 @@ TEST(ImagePool, WaitsForAllUnlessASignalCame) {
   many.threads = 1;
   ImagePool unfinished(real_file_system(), many);
   EXPECT_FALSE(unfinished.is_ready({99999}));
+  EXPECT_FALSE(unfinished.wait_for_all(stop, std::chrono::steady_clock::now()));  // and when its time is over
   stop.request(15);
-  EXPECT_FALSE(unfinished.wait_for_all(stop));
+  EXPECT_FALSE(unfinished.wait_for_all(stop, kNever));
 }
 
 TEST(ImagePool, RefusesAFolderOfOtherImages) {
