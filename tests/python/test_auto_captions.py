@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import sdtune
 from PIL import Image
 from program import run
 
@@ -93,3 +94,24 @@ def test_a_run_resumes_with_the_rate_it_began_with(photos: Path, tmp_path: Path)
     code, error = train(photos, folder, "--auto-caption-rate", "1", "--max-train-steps", "3", "--resume-from-checkpoint", "latest")
     assert code == 2 and "auto_caption_rate" in error, error
     assert train(photos, folder, "--auto-caption-rate", "0.5", "--max-train-steps", "3", "--resume-from-checkpoint", "latest")[0] == 0
+
+
+def test_one_that_the_model_would_not_see_to_its_end_is_refused(photos: Path, tmp_path: Path) -> None:
+    """`check` says what `train` says; without the description the same prompt fits."""
+    prompt = ["--instance-prompt", "a photo of sks person" + " on a beach" * 20]
+    assert train(photos, tmp_path / "fits", "--auto-caption-rate", "0", *prompt)[0] == 0
+    for command in ("train", "check"):
+        done = run([command, "--images", str(photos), "--base", "portrait-128", "--output", str(tmp_path / "run"), "--auto-caption-rate", "1", *prompt])
+        assert done.returncode == 2, done.stderr
+        for photo in photos.glob("*.png"):
+            assert f"automatic caption of {photo}" in done.stdout + done.stderr and "too long" in done.stdout + done.stderr, done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_check_of_a_resumed_run_sees_the_same_captions(photos: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert train(photos, folder, "--auto-caption-rate", "0.5", "--checkpointing-steps", "1", "--max-train-steps", "2")[0] == 0
+    resumed = {"images": str(photos), "base": "portrait-128", "output": str(folder), "device": "cpu", "with_prior_preservation": False,
+               "max_train_steps": 3, "resume_from_checkpoint": "latest"}
+    assert not sdtune.check(sdtune.TrainConfig(**resumed, auto_caption_rate=0.5))
+    assert any("auto_caption_rate" in problem.where + problem.what for problem in sdtune.check(sdtune.TrainConfig(**resumed, auto_caption_rate=1.0)))

@@ -48,8 +48,7 @@ void add_captions(TrainOptionGroup& group, DataOptions& options) {
       .add("auto_caption_rate", &options.auto_caption_rate, Resume::kMustMatch,
            "Probability that a photo without a caption of its own is trained with what the portrait classifier sees "
            "besides the subject (clothes, hat, glasses, expression, place) behind its prompt, so that this is not "
-           "learned "
-           "as the subject's; renders of sdtune alone, the classifier knows no others.")
+           "learned as the subject's. For renders of sdtune alone: the classifier knows no others.")
       .range(0, 1);
   group
       .add("on_bad_image", &options.on_bad_image, Resume::kMayChange,

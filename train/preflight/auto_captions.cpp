@@ -17,8 +17,12 @@ bool is_to_caption(const Photo& photo) {
 }  // namespace
 
 std::shared_ptr<ReferencePhotos> photos_to_caption(const TrainConfig& config, const PortraitReaderSource& readers) {
-  if (config.data.auto_caption_rate == 0 || !readers.problems(config.identity).empty()) return nullptr;
-  return std::make_shared<ReferencePhotos>(readers.side(config.identity));
+  if (config.data.auto_caption_rate == 0 || !readers.has_reader(config.identity)) return nullptr;
+  try {
+    return std::make_shared<ReferencePhotos>(readers.side(config.identity));
+  } catch (const WeightError&) {
+    return nullptr;
+  }
 }
 
 void check_auto_captions(const TrainConfig& config, const PortraitReaderSource& readers,

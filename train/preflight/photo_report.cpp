@@ -111,8 +111,7 @@ PhotoReport examine_photos(const TrainConfig& config, const PortraitReaderSource
   if (keeps) kept = std::make_shared<DecodedPhotos>(report.rule, photo_filter(config), crops_faces);
   const std::shared_ptr<ReferencePhotos> references =
       references_for(config, portrait_readers, examines, use == PhotoUse::kTrain);
-  const std::shared_ptr<ReferencePhotos> to_caption =
-      use == PhotoUse::kRead ? nullptr : photos_to_caption(config, portrait_readers);
+  const std::shared_ptr<ReferencePhotos> to_caption = photos_to_caption(config, portrait_readers);
   if (kept || references || to_caption) {
     visitor.keep = [&](const Photo& photo, const Image& image) {
       if (kept) kept->keep(photo, image);

@@ -83,6 +83,8 @@ void check_prompts(const TrainConfig& config, const std::vector<Photo>& photos, 
   if (config.identity.identity_steps) collect_for("trigger_word", problems, [&] { tokenizer(data.trigger_word); });
   for (const Photo& photo : photos) {
     if (photo.has_caption) check_prompt(tokenizer, "caption of " + photo.path.string(), photo.caption, problems);
+    if (photo.auto_caption.empty()) continue;
+    check_prompt(tokenizer, "automatic caption of " + photo.path.string(), photo.auto_caption, problems);
   }
 }
 

@@ -126,18 +126,25 @@ TEST(ResumeFingerprint, BelievesSumsOfCheckpointsThatDoNotHoldTheirOption) {
   EXPECT_EQ(fingerprint_changes(completed_fingerprint(saved, now), now).size(), 1U);
 }
 
-// Versions without the option encoded whole images: their runs resume, and not with tiles.
+// Versions without the option did what its default does: their runs resume with that, and not with `changed`.
+void expect_known(const char* option, const TrainConfig& changed) {
+  ResumeFingerprint saved, same, other;
+  same.settings = saved.settings = fingerprint_settings(TrainConfig());
+  other.settings = fingerprint_settings(changed);
+  saved.settings.erase(option);
+  EXPECT_TRUE(fingerprint_changes(completed_fingerprint(saved, same), same).empty()) << option;
+  EXPECT_EQ(fingerprint_changes(completed_fingerprint(saved, other), other).size(), 1U) << option;
+  EXPECT_EQ(always_recorded(same), always_recorded(saved))
+      << option;  // so evaluations of those versions are found again
+  EXPECT_NE(always_recorded(other), always_recorded(saved)) << option;
+}
+
 TEST(ResumeFingerprint, KnowsWhatVersionsWithoutAnOptionDid) {
-  TrainConfig tiles;
+  TrainConfig tiles, captions;
   tiles.data.vae_tiling = true;
-  ResumeFingerprint saved, whole, tiled;
-  whole.settings = saved.settings = fingerprint_settings(TrainConfig());
-  tiled.settings = fingerprint_settings(tiles);
-  saved.settings.erase("vae_tiling");
-  EXPECT_TRUE(fingerprint_changes(completed_fingerprint(saved, whole), whole).empty());
-  EXPECT_EQ(fingerprint_changes(completed_fingerprint(saved, tiled), tiled).size(), 1U);
-  EXPECT_EQ(always_recorded(whole), always_recorded(saved));  // so evaluations of those versions are found again
-  EXPECT_NE(always_recorded(tiled), always_recorded(saved));
+  expect_known("vae_tiling", tiles);
+  captions.data.auto_caption_rate = 0.5;
+  expect_known("auto_caption_rate", captions);
 }
 
 // Nor did they send gradients in bfloat16.
@@ -150,18 +157,6 @@ TEST(ResumeFingerprint, ComparesCommHookWithVersionsWithoutIt) {
   saved.settings.erase("comm_hook");
   EXPECT_EQ(fingerprint_changes(completed_fingerprint(saved, now), now).size(), 1U);
   EXPECT_NE(always_recorded(now), always_recorded(saved));
-}
-
-// Nor did they caption photos.
-TEST(ResumeFingerprint, ComparesAutomaticCaptionsWithVersionsWithoutThem) {
-  TrainConfig captions;
-  captions.data.auto_caption_rate = 0.5;
-  ResumeFingerprint saved, plain, captioned;
-  plain.settings = saved.settings = fingerprint_settings(TrainConfig());
-  captioned.settings = fingerprint_settings(captions);
-  saved.settings.erase("auto_caption_rate");
-  EXPECT_TRUE(fingerprint_changes(completed_fingerprint(saved, plain), plain).empty());
-  EXPECT_EQ(fingerprint_changes(completed_fingerprint(saved, captioned), captioned).size(), 1U);
 }
 
 TEST(ResumeFingerprint, HoldsWhatChangesNumbersOnly) {

@@ -24,7 +24,8 @@ void add_run(OptionGroup group, PretrainOptions& options) {
       .add(
           "initial_model", &options.initial_model,
           "Model to start from instead of random weights; with --stage NAME its earlier stages are used unchanged, and "
-          "--stage vae writes model/, whose UNet is to be trained on unless its latents stayed (vae_decoder_only).")
+          "--stage vae writes model/, whose UNet --stage base must train further unless vae_decoder_only kept its "
+          "latents.")
       .placeholder("DIR");
   group
       .add("initial_classifier", &options.initial_classifier,
