@@ -56,7 +56,7 @@ BASES = {base.name: base for base in (
          "Rendered people only, 128 pixels; freckles and wrinkles are smoothed by the autoencoder.", "What was tried"),
     Base("portrait-128-next", "portrait-judge-128", 128, "The defaults in its folder were chosen on two other people (docs/measurements/portrait-128-next_recipes_cpu.json), too few.",
          "Rendered people only, 128 pixels. Its defaults leave the layout to the base, so hair comes out too short or too long at times.", "What was tried",
-         "portrait-128 trained on,\n`--base models/portrait-128-next`. It takes portrait-128's place once its defaults for `train` are as good as it is; it is not installed.",
+         "portrait-128 trained further,\n`--base models/portrait-128-next`. It takes portrait-128's place once its defaults for `train` are as good; it is not installed.",
          has_classifier=False))}
 
 # Figure, how it is read from figures.json, bar, and floor where only CPU hours were to be had; shares.
