@@ -51,8 +51,12 @@ std::string base_of(const fs::path& model) {
   if (const ModelNote note = read_model_note(model); !note.base.empty()) return note.base;
   const fs::path config = model.parent_path() / "config.yaml";
   if (model.filename() != "model" || !is_file(config)) return kBundledBase;
-  const train::LoadedConfig loaded = train::load_train_config(config, {});
-  if (!loaded.problems.empty()) throw ConfigError(loaded.problems);  // another base's figures would seem the run's
+  train::LoadedConfig loaded = train::load_train_config(config, {});
+  if (!loaded.problems.empty()) {  // another base's figures would seem the run's
+    loaded.problems.push_back({"--base", "is not given, and " + config.string() + " cannot be read",
+                               "give the model before training: --base DIR"});
+    throw ConfigError(loaded.problems);
+  }
   return loaded.config.run.base.empty() ? kBundledBase : loaded.config.run.base;
 }
 
@@ -154,11 +158,8 @@ class EvalCommand : public Command {
 
   // The one that is named, else the installed one for images of that size.
   fs::path classifier_folder(std::int64_t resolution) const {
-    const std::string& name = options_.classifier;
-    const fs::path found =
-        train::classifier::find_classifier(name.empty() ? train::classifier::bundled_classifier(resolution) : name);
+    const fs::path found = train::classifier::find_classifier(options_.classifier, resolution);
     if (!found.empty()) return found;
-    if (!name.empty()) return name;  // what is wrong with it, its reader says
     throw ConfigError("--classifier", "is not given, and this installation has none",
                       "give its folder: --classifier DIR");
   }

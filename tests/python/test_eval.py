@@ -148,7 +148,7 @@ def test_the_base_is_the_one_that_the_run_names(classifier: Path, tiny_base: Pat
     assert done.returncode == 2 and "./nowhere" in done.stderr
     (folder / "config.yaml").write_text(f"base: {tiny_base}\nno_such_option: 1\n")
     done = run(words)
-    assert done.returncode == 2 and "config.yaml" in done.stderr and "no_such_option" in done.stderr, done.stderr
+    assert done.returncode == 2 and "config.yaml" in done.stderr and "no_such_option" in done.stderr and "--base" in done.stderr, done.stderr
     done = run([*words, "--base", str(tiny_base)])
     assert done.returncode == 0, done.stderr
 

@@ -86,14 +86,12 @@ StoredClassifier load_classifier(const std::filesystem::path& folder) {
   return {network, std::move(figures)};
 }
 
-std::filesystem::path find_classifier(const std::string& name) {
+std::filesystem::path find_classifier(const std::string& name, std::int64_t resolution) {
   if (std::filesystem::is_directory(name)) return name;
-  const bool is_name = name == kCoarseClassifier || name == kFineClassifier;
-  return is_name ? find_shared_file(std::filesystem::path("models") / name) : std::filesystem::path();
-}
-
-std::string bundled_classifier(std::int64_t resolution) {
-  return resolution > kCoarseSide ? kFineClassifier : kCoarseClassifier;
+  const std::string wanted = !name.empty() ? name : resolution > kCoarseSide ? kFineClassifier : kCoarseClassifier;
+  if (wanted != kCoarseClassifier && wanted != kFineClassifier) return name;
+  const std::filesystem::path found = find_shared_file(std::filesystem::path("models") / wanted);
+  return found.empty() ? std::filesystem::path(name) : found;
 }
 
 }  // namespace sdtune::train::classifier

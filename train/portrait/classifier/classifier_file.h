@@ -28,11 +28,9 @@ StoredClassifier load_classifier(const std::filesystem::path& folder);
 // Of a classifier, without its weights. Throws WeightError as load_classifier.
 ClassifierDesign stored_design(const std::filesystem::path& folder);
 
-// `name` where it is a folder, else the installed classifier of that name ("portrait-judge", "portrait-judge-128").
-// Empty where there is neither.
-std::filesystem::path find_classifier(const std::string& name);
-
-// Of the classifier that reads images of a base of `resolution` px.
-std::string bundled_classifier(std::int64_t resolution);
+// The folder of the classifier `name`: a folder, or an installed classifier's name ("portrait-judge",
+// "portrait-judge-128"); `name` itself where there is neither, so that its reader says what is wrong with it. Where
+// `name` is empty, the installed classifier of images of `resolution` px, and an empty path where none is installed.
+std::filesystem::path find_classifier(const std::string& name, std::int64_t resolution);
 
 }  // namespace sdtune::train::classifier

@@ -39,10 +39,7 @@ class ClassifierReaderSource : public PortraitReaderSource {
 
  private:
   static fs::path folder_of(const IdentityOptions& options) {
-    const std::string& name = options.identity_classifier;
-    if (name.empty()) return classifier::find_classifier(classifier::bundled_classifier(0));
-    const fs::path found = classifier::find_classifier(name);
-    return found.empty() ? fs::path(name) : found;  // what is wrong with it, reading it says
+    return classifier::find_classifier(options.identity_classifier, 0);  // a preset names portrait-128's
   }
 };
 

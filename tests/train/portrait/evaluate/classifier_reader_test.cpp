@@ -54,7 +54,7 @@ TEST(ContextWords, NameWhatIsWornTheExpressionAndThePlaceAndNothingOfThePerson) 
 }
 
 TEST(ClassifierReader, DescribesRendersAsTheyWereMade) {
-  const std::filesystem::path folder = classifier::find_classifier("portrait-judge-128");
+  const std::filesystem::path folder = classifier::find_classifier("", 128);
   ASSERT_FALSE(folder.empty());
   ClassifierReader reader(classifier::PortraitClassifier::load(folder, torch::kCPU));
   const std::vector<portrait::Portrait> portraits = people(portrait::Detail::k128);
