@@ -33,8 +33,6 @@ class Base:
     recipe: str  # how train's defaults for it were chosen
     limits: str
     history: str  # title of what the training record tells of other attempts
-    use: str = "the base that is bundled with sdtune so that\neverything can be tried without a download."
-    has_classifier: bool = True  # of its own, and not another base's
 
     @property
     def folder(self) -> Path:
@@ -52,12 +50,8 @@ class Base:
 BASES = {base.name: base for base in (
     Base("portrait-64", "portrait-judge", 64, "The default of 650 steps was chosen on these same ten (docs/measurements/portrait-64_steps_cpu.json).",
          "Rendered people only, 64 pixels; small marks (moles, scars) often come out blurred.", "History of the versions"),
-    Base("portrait-128", "portrait-judge-128", 128, "The defaults were chosen on three other people (docs/measurements/portrait-128_recipes_cpu.json).",
-         "Rendered people only, 128 pixels; freckles and wrinkles are smoothed by the autoencoder.", "What was tried"),
-    Base("portrait-128-next", "portrait-judge-128", 128, "The defaults in its folder were chosen on two other people (docs/measurements/portrait-128-next_recipes_cpu.json), too few.",
-         "Rendered people only, 128 pixels. Its defaults leave the layout to the base, so hair comes out too short or too long at times.", "What was tried",
-         "portrait-128 trained further,\n`--base models/portrait-128-next`. It takes portrait-128's place once its defaults for `train` are as good; it is not installed.",
-         has_classifier=False))}
+    Base("portrait-128", "portrait-judge-128", 128, "The defaults were chosen on four other people (docs/measurements/portrait-128_recipes_cpu.json).",
+         "Rendered people only, 128 pixels; freckles and wrinkles are smoothed by the autoencoder.", "What was tried"))}
 
 # Figure, how it is read from figures.json, bar, and floor where only CPU hours were to be had; shares.
 Row = tuple[str, float, float, float]
@@ -141,7 +135,8 @@ def base_card(base: Base, training: dict, figures: dict) -> str:
     prompts = figures["prompts"]
     return f"""# {base.name}
 
-A small Stable Diffusion of rendered people, {base.side} x {base.side} pixels, {megabytes:.0f} MB in float16: {base.use} It generates synthetic people only, and its training data hold no real person: every image
+A small Stable Diffusion of rendered people, {base.side} x {base.side} pixels, {megabytes:.0f} MB in float16: the base that is bundled with sdtune so that
+everything can be tried without a download. It generates synthetic people only, and its training data hold no real person: every image
 was rendered by sdtune's own renderer (`sdtune render`). Made by sdtune alone; licence as the project's.
 
 ## How it was made
@@ -200,9 +195,8 @@ def cards() -> dict[Path, str]:
             continue
         training, figures = json.loads(base.record("training").read_text()), json.loads(base.record("figures").read_text())["figures"]
         classifier = json.loads((base.classifier_folder / "judge.json").read_text())
-        texts[base.folder / "README.md"] = base_card(base, training, figures)
-        if base.has_classifier:
-            texts[base.classifier_folder / "README.md"] = classifier_card(base, training, figures, classifier)
+        texts |= {base.folder / "README.md": base_card(base, training, figures),
+                  base.classifier_folder / "README.md": classifier_card(base, training, figures, classifier)}
     return texts
 
 
