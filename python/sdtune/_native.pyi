@@ -754,6 +754,7 @@ class TrainConfig:
         gradient_checkpointing: bool = ...,
         cuda_graphs: bool = ...,
         train_text_encoder: bool = ...,
+        trainable_layers: Sequence[str] = ...,
         rank: int = ...,
         lora_alpha: float | None = ...,
         lora_dropout: float = ...,
@@ -892,6 +893,10 @@ class TrainConfig:
     gradient_checkpointing: bool
     cuda_graphs: bool
     train_text_encoder: bool
+    @property
+    def trainable_layers(self) -> list[str]: ...
+    @trainable_layers.setter
+    def trainable_layers(self, value: Sequence[str]) -> None: ...
     rank: int
     lora_alpha: float | None
     lora_dropout: float

@@ -41,6 +41,9 @@ CASES = {
                                                         huber_schedule="exponential", snr_gamma=5.0)),
     "Huber, constant, with prior": ("sd1", Settings(learning_rate=1e-4, loss_type="huber", huber_c=0.2,
                                                     huber_schedule="constant", with_prior_preservation=True)),
+    "attention of UNet and text encoder": ("sd1", Settings(learning_rate=1e-4, train_text_encoder=True, trainable_layers=(
+        "to_q", "to_k", "to_v", "to_out.0", "q_proj", "k_proj", "v_proj", "out_proj"))),
+    "cross-attention of the UNet": ("sdxl", Settings(learning_rate=1e-4, trainable_layers=("attn2.to_k", "attn2.to_v"))),
     "average of the weights": ("sd1", Settings(learning_rate=1e-4, use_ema=True, ema_decay=0.6)),
     "warm-up and cosine": ("sd1", Settings(learning_rate=1e-4, lr_scheduler="cosine", lr_warmup_steps=5)),
 }

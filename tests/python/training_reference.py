@@ -36,6 +36,7 @@ class Settings:
     gradient_accumulation_steps: int = 1
     train_text_encoder: bool = False
     train_text_encoder_frac: float = 1.0
+    trainable_layers: tuple[str, ...] = ()
     with_prior_preservation: bool = False
     prior_loss_weight: float = 1.0
     snr_gamma: float | None = None
@@ -61,8 +62,14 @@ class Settings:
 
     def words(self) -> list[str]:
         """As flags of the program."""
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        return [f"--{name.replace('_', '-')}={str(value).lower()}" for name, value in given.items()]
+        given = {name: value for name, value in vars(self).items() if value is not None and name != "trainable_layers"}
+        return [*(f"--{name.replace('_', '-')}={str(value).lower()}" for name, value in given.items()),
+                *(f"--trainable-layers={layer}" for layer in self.trainable_layers)]
+
+    def trains(self, parameter: str) -> bool:
+        """Whether "unet.conv_in.weight" is a selected layer's."""
+        layer = "." + parameter.rpartition(".")[0]
+        return not self.trainable_layers or any(layer.endswith("." + name) for name in self.trainable_layers)
 
 
 @dataclass
@@ -227,13 +234,13 @@ class Reference:
     def named_parameters(self) -> dict[str, torch.nn.Parameter]:
         """"unet.conv_in.weight" -> parameter."""
         return {f"{part}.{name}": parameter for part, module in self.trained().items()
-                for name, parameter in module.named_parameters()}
+                for name, parameter in module.named_parameters() if self.settings.trains(f"{part}.{name}")}
 
     def optimizer(self) -> torch.optim.Optimizer:
         """UNet and text encoder at their own rates."""
         settings = self.settings
         text_rate = settings.text_encoder_lr if settings.text_encoder_lr is not None else settings.learning_rate
-        groups = [{"params": list(module.parameters()), "lr": settings.learning_rate if part == "unet" else text_rate}
+        groups = [{"params": [parameter for parameter in module.parameters() if parameter.requires_grad], "lr": settings.learning_rate if part == "unet" else text_rate}
                   for part, module in self.trained().items()]
         return torch.optim.AdamW(groups, lr=settings.learning_rate, weight_decay=settings.adam_weight_decay)
 

@@ -22,6 +22,7 @@ constexpr std::array kMemoryOptions = {"micro_batch",
                                        "resolution",
                                        "mixed_precision",
                                        "train_text_encoder",
+                                       "trainable_layers",
                                        "use_ema",
                                        "rank",
                                        "half_precision_gradient_sums"};

@@ -18,7 +18,9 @@ void add_run_options(TrainOptionGroup group, RunOptions& options) {
             "Delete the run that is in the output folder and start a new one.");
   group
       .add("method", &options.method, Resume::kMustMatch,
-           "Trainable parameters: full is all weights, lora two low-rank matrices for each of the lora_layers.")
+           "Trainable parameters: full is all weights, or those of trainable_layers; lora two low-rank matrices for "
+           "each "
+           "of the lora_layers.")
       .choices({"full", "lora"});
   group.add("device", &options.device, Resume::kMayChange, "Device: auto, cpu, cuda or cuda:N.").placeholder("DEVICE");
   group.add("seed", &options.seed, Resume::kMustMatch, "Seed of all random numbers.").at_least(0);
@@ -57,6 +59,12 @@ void add_training_options(TrainOptionGroup group, RunOptions& options) {
       "one rank, without lora_dropout.");
   group.add("train_text_encoder", &options.train_text_encoder, Resume::kMustMatch,
             "Train the text encoder(s) as well as the UNet.");
+  group
+      .add("trainable_layers", &options.trainable_layers, Resume::kMustMatch,
+           "Layers that method full trains, the others stay as they are: the last parts of their names, as "
+           "lora_layers has them; attention takes to_q, to_k, to_v, to_out.0 and, of text encoders, q_proj, k_proj, "
+           "v_proj, out_proj. Empty: all.")
+      .placeholder("NAME");
 }
 
 }  // namespace

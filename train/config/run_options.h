@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/config/train_option_group.h"
 
@@ -25,6 +26,7 @@ struct RunOptions {
   bool gradient_checkpointing = false;
   bool cuda_graphs = false;
   bool train_text_encoder = false;
+  std::vector<std::string> trainable_layers;  // of a full training, by the last parts of their names; empty: all
 
   TrainFieldList fields();
 };

@@ -26,8 +26,15 @@ std::vector<std::string> trainable_components(const model::ModelBundle& bundle, 
 // because its states are taken before them.
 std::vector<std::string> unused_parameters(const model::ModelBundle& bundle);
 
-// Their parameters in the order that forward uses them, text encoders first, without the unused ones.
-std::vector<ModuleParameter> trainable_parameters(const model::ModelBundle& bundle, bool train_text_encoder);
+// Their parameters in the order that forward uses them, text encoders first, without the unused ones: of the layers
+// that one of `layers` selects (model::selects_layer), all of them where there are none. Throws ConfigError: one
+// selects nothing, or a component that is to be trained has no selected layer.
+std::vector<ModuleParameter> trainable_parameters(const model::ModelBundle& bundle, bool train_text_encoder,
+                                                  const std::vector<std::string>& layers = {});
+
+// Every other parameter of these components.
+std::vector<ModuleParameter> fixed_parameters(const model::ModelBundle& bundle, bool train_text_encoder,
+                                              const std::vector<std::string>& layers);
 
 // Requires gradients of these parameters and of nothing else in the bundle.
 void freeze_all_but(const model::ModelBundle& bundle, const std::vector<ModuleParameter>& trained);

@@ -97,7 +97,7 @@ ModelTrace::ModelTrace(const TrainConfig& config, model::ModelBundle bundle, boo
   if (bundle_.is_xl()) retype(*bundle_.text_encoder_2, traced);
   const bool text = config_.run.train_text_encoder;
   trained_ = config_.run.method == "lora" ? add_lora(bundle_, config_.lora, text, 0, dropout_)
-                                          : trainable_parameters(bundle_, text);
+                                          : trainable_parameters(bundle_, text, config_.run.trainable_layers);
   freeze_all_but(bundle_, trained_);
   const auto schedule = model::NoiseSchedule::from_config(bundle_.scheduler_config);
   loss_ = std::make_unique<DiffusionLoss>(schedule, model::prediction_type_of(bundle_.scheduler_config),

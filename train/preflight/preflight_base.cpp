@@ -129,6 +129,17 @@ void check_buckets(const TrainConfig& config, const fs::path& base, std::vector<
           [&] { plan_crop(8 * resolution, 8 * resolution, crop_rule_of(config.data, resolution, shape.step)); });
 }
 
+void check_trained_layers(const TrainConfig& config, const model::ModelBundle& bundle) {
+  const RunOptions& run = config.run;
+  if (run.method == "lora") {
+    if (!run.trainable_layers.empty())
+      throw ConfigError("trainable_layers", "is for method full (got method lora)", "a LoRA's layers: lora_layers");
+    selected_lora_layers(bundle, config.lora, run.train_text_encoder);
+  } else {
+    trainable_parameters(bundle, run.train_text_encoder, run.trainable_layers);
+  }
+}
+
 void check_scheduler(const TrainConfig& config, const fs::path& base, const std::string& class_name,
                      std::vector<Problem>& problems) {
   const fs::path file = base / "scheduler" / "scheduler_config.json";
@@ -172,9 +183,7 @@ std::optional<model::ModelSurvey> check_base(const TrainConfig& config, const st
     std::optional<model::BundleConfigs> configs = check_fit(base, problems);
     if (!configs || !survey->problems.empty()) return;
     const model::ModelBundle bundle = model::empty_bundle(std::move(*configs), base);
-    if (config.run.method == "lora") {
-      collect(problems, [&] { selected_lora_layers(bundle, config.lora, config.run.train_text_encoder); });
-    }
+    collect(problems, [&] { check_trained_layers(config, bundle); });
     check_generation(config, bundle, problems);
   });
   return survey;

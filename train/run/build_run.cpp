@@ -78,7 +78,7 @@ void build_plan(Run& run) {
 }
 
 std::vector<ModuleParameter> parameters_of(Run& run) {
-  if (!run.is_lora()) return trainable_parameters(run.bundle, run.trains_text());
+  if (!run.is_lora()) return trainable_parameters(run.bundle, run.trains_text(), run.config.run.trainable_layers);
   run.dropout->seed = static_cast<std::uint64_t>(run.config.run.seed);
   return add_lora(run.bundle, run.config.lora, run.trains_text(), run.dropout->seed, run.dropout);
 }

@@ -13,6 +13,7 @@
 #include "train/config/base_defaults.h"
 #include "train/config/concept_options.h"
 #include "train/data/trigger.h"
+#include "train/parameters/starting_values.h"
 #include "train/run/lora_metadata.h"
 #include "train/shard/shard_gather.h"
 
@@ -79,6 +80,14 @@ void export_bundle(FileSystem& files, Run& run, const std::vector<torch::Tensor>
   for (std::size_t i = 0; i < run.shards->parameters().size(); ++i) {
     torch::Tensor weight = run.shards->parameters()[i].weight;
     weight.set_data(trained[i]);
+  }
+  // What the same components hold besides: a half-precision run rounded it in its modules.
+  const std::vector<ModuleParameter> fixed =
+      fixed_parameters(run.bundle, run.trains_text(), run.config.run.trainable_layers);
+  const std::vector<torch::Tensor> exact = starting_values(run.bundle, fixed);
+  for (std::size_t i = 0; i < fixed.size(); ++i) {
+    torch::Tensor weight = fixed[i].weight;
+    weight.set_data(exact[i]);
   }
   const ModelNote note{.trigger = trained_trigger(run),
                        .rendered_people = read_model_note(run.bundle.folder).rendered_people};
