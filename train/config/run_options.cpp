@@ -19,8 +19,7 @@ void add_run_options(TrainOptionGroup group, RunOptions& options) {
   group
       .add("method", &options.method, Resume::kMustMatch,
            "Trainable parameters: full is all weights, or those of trainable_layers; lora two low-rank matrices for "
-           "each "
-           "of the lora_layers.")
+           "each of the lora_layers.")
       .choices({"full", "lora"});
   group.add("device", &options.device, Resume::kMayChange, "Device: auto, cpu, cuda or cuda:N.").placeholder("DEVICE");
   group.add("seed", &options.seed, Resume::kMustMatch, "Seed of all random numbers.").at_least(0);
