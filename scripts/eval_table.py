@@ -26,9 +26,17 @@ class Column:
     bar: float | None = None  # at least this; at most, where `smaller`
     floor: float | None = None  # what is asked where only CPU hours were to be had
     smaller: bool = False
+    most: float | None = None  # beside a bar that is the least: of what should be near 1
 
     def meets(self, value: float, bound: float) -> bool:
-        return value <= bound if self.smaller else value >= bound
+        within = self.most is None or value <= self.most
+        return value <= bound if self.smaller else value >= bound and within
+
+    def verdicts(self, mean: float) -> dict[str, float | bool]:
+        """The bounds that it has, and whether they are met."""
+        bounds = {"bar": self.bar, "floor": self.floor}
+        given = {name: bound for name, bound in bounds.items() if bound is not None}
+        return given | {f"meets_{name}": self.meets(mean, bound) for name, bound in given.items()} | ({"most": self.most} if self.most else {})
 
 
 def of_row(row: str, figure: str) -> Callable[[dict], float]:
@@ -37,19 +45,19 @@ def of_row(row: str, figure: str) -> Callable[[dict], float]:
 
 
 COLUMNS = [
-    Column("attribute match", of_row("tuned", "attribute_match"), 0.80, 0.75),
-    Column("subject fidelity", of_row("tuned", "subject_fidelity"), 0.80, 0.70),
+    Column("attribute match", of_row("tuned", "attribute_match"), 0.90, 0.75),
+    Column("subject fidelity", of_row("tuned", "subject_fidelity"), 0.92, 0.70),
     Column("accepted", of_row("tuned", "accepted")),
     Column("accepted, renders", of_row("renders", "accepted")),
-    Column("accepted, share of renders", lambda evaluation: evaluation["accepted_of_renders"], 0.90, 0.75),
+    Column("accepted, share of renders", lambda evaluation: evaluation["accepted_of_renders"], 0.95, 0.75),
     Column("accepted, base", of_row("base", "accepted")),
     Column("accepted, shuffled", of_row("shuffled", "accepted")),
-    Column("prompt fidelity", of_row("tuned", "prompt_fidelity"), 0.85, 0.75),
-    Column("diversity kept", lambda evaluation: evaluation["diversity_kept"], 0.90, 0.85),
-    Column("leak", of_row("tuned", "leak"), 0.05, 0.08, smaller=True),
-    Column("copied", of_row("tuned", "copied")),
-    *(Column(f"sharpness, {band}, against renders", of_row("tuned", f"sharpness_{band}")) for band in ("fine", "middle", "coarse")),
-    Column("marks that the person has", of_row("tuned", "marks_match")),
+    Column("prompt fidelity", of_row("tuned", "prompt_fidelity"), 0.94, 0.75),
+    Column("diversity kept", lambda evaluation: evaluation["diversity_kept"], 0.95, 0.85),
+    Column("leak", of_row("tuned", "leak"), 0.02, 0.08, smaller=True),
+    Column("copied", of_row("tuned", "copied"), 0.12, smaller=True),
+    *(Column(f"sharpness, {band}, against renders", of_row("tuned", f"sharpness_{band}"), 0.85, most=1.15) for band in ("fine", "middle", "coarse")),
+    Column("marks that the person has", of_row("tuned", "marks_match"), 0.80),
     Column("marks, renders", of_row("renders", "marks_match")),
     Column("training, s", lambda evaluation: evaluation.get("train_seconds", math.nan), 180, 180, smaller=True),
 ]
@@ -86,11 +94,7 @@ def summary_of(subjects: dict[int, dict]) -> dict[str, dict]:
         if not values:
             continue
         mean, error = mean_and_error(values)
-        entry: dict = {"mean": mean, "interval": [mean - error, mean + error], "subjects": len(values)}
-        if column.bar is not None and column.floor is not None:
-            entry |= {"bar": column.bar, "meets_bar": column.meets(mean, column.bar), "floor": column.floor,
-                      "meets_floor": column.meets(mean, column.floor)}
-        summary[column.name] = entry
+        summary[column.name] = {"mean": mean, "interval": [mean - error, mean + error], "subjects": len(values), **column.verdicts(mean)}
     return summary
 
 
@@ -108,7 +112,8 @@ def markdown(subjects: dict[int, dict], summary: dict[str, dict]) -> str:
         low, high = entry["interval"]
         cells.append(f"{entry['mean']:.{digits}f} ({low:.{digits}f}..{high:.{digits}f})")
         for bound, verdict in (("bar", "meets_bar"), ("floor", "meets_floor")):
-            cells.append(f"{entry[bound]:g}: {'met' if entry[verdict] else 'missed'}" if bound in entry else "")
+            to = f" to {entry['most']:g}" if "most" in entry else ""
+            cells.append(f"{entry[bound]:g}{to}: {'met' if entry[verdict] else 'missed'}" if bound in entry else "")
         lines.append(f"| {column.name} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

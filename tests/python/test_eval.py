@@ -168,6 +168,8 @@ def test_many_subjects_become_one_table(evaluated: tuple[Path, dict], tmp_path: 
         evaluation = json.loads(json.dumps(evaluated[1]))
         evaluation["accepted_of_renders"] = share
         evaluation["rows"]["tuned"]["leak"]["value"] = 0.06
+        for band, value in (("fine", 1.1), ("middle", 1.2), ("coarse", 0.8)):
+            evaluation["rows"]["tuned"][f"sharpness_{band}"] = {"value": value}
         folder = tmp_path / str(number) / "eval"
         folder.mkdir(parents=True)
         (folder / "eval.json").write_text(json.dumps(evaluation))
@@ -176,5 +178,8 @@ def test_many_subjects_become_one_table(evaluated: tuple[Path, dict], tmp_path: 
     share = json.loads((tmp_path / "eval_subjects.json").read_text())["summary"]["accepted, share of renders"]
     assert share["mean"] == pytest.approx(0.8) and share["interval"][0] == pytest.approx(0.8 - 1.96 * 0.1 / 3**0.5)
     assert not share["meets_bar"] and share["meets_floor"]
-    assert "| accepted, share of renders | 0.90 | 0.70 | 0.80 | 0.80 (0.69..0.91) | 0.9: missed | 0.75: met |" in done.stdout
-    assert "| leak | 0.06 | 0.06 | 0.06 | 0.06 (0.06..0.06) | 0.05: missed | 0.08: met |" in done.stdout
+    assert "| accepted, share of renders | 0.90 | 0.70 | 0.80 | 0.80 (0.69..0.91) | 0.95: missed | 0.75: met |" in done.stdout
+    assert "| leak | 0.06 | 0.06 | 0.06 | 0.06 (0.06..0.06) | 0.02: missed | 0.08: met |" in done.stdout
+    for band, verdict in (("fine", "met"), ("middle", "missed"), ("coarse", "missed")):  # too sharp is as wrong as too soft
+        line = next(line for line in done.stdout.splitlines() if line.startswith(f"| sharpness, {band},"))
+        assert line.endswith(f"| 0.85 to 1.15: {verdict} |  |")
