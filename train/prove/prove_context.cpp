@@ -67,6 +67,7 @@ TrainConfig step_config(const ProveContext& context, const std::string& mixed_pr
   config.run.method = "full";
   config.run.output = context.work(name + "-run").string();
   config.run.train_text_encoder = false;
+  config.run.trainable_layers.clear();
   config.run.train_batch_size = 2;
   config.run.gradient_accumulation_steps = 1;
   config.run.micro_batch = "1";
@@ -74,6 +75,7 @@ TrainConfig step_config(const ProveContext& context, const std::string& mixed_pr
   config.run.max_train_steps = context.recorded_steps + kSpareSteps;
   config.run.num_train_epochs.reset();
   config.data.with_prior_preservation = false;
+  config.data.auto_caption_rate = 0;
   config.data.caption_dropout_rate = 0;
   config.objective = ObjectiveOptions();
   config.optim = OptimOptions();
@@ -97,6 +99,7 @@ TrainConfig dreambooth_config(const ProveContext& context) {
   config.observe.validation_steps = context.steps;
   config.observe.num_validation_images = kValidationImages;
   config.identity = IdentityOptions();
+  config.identity.identity_classifier = context.config.identity.identity_classifier;  // it captions the photos
   return config;
 }
 
