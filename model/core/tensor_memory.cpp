@@ -2,6 +2,7 @@
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -20,6 +21,9 @@ constexpr std::size_t kAlignment = 64;  // LibTorch's own, for vectors and cache
 constexpr std::size_t kStepsOfTwo = 8;
 constexpr std::size_t kClasses = 64 * kStepsOfTwo;
 constexpr std::size_t kNoClass = kClasses;  // of a block that was made without a scope, and is not kept
+// A block of so many bytes is pages of its own, which go back to the kernel with it. In malloc's heap, whose share of
+// large blocks grows up to 32 MiB, those that are given back leave holes: training SD 1.5 took 0.8 GiB more.
+constexpr std::size_t kOwnPages = std::size_t{1} << 20;
 
 // Before the bytes of each block. Blocks that wait are in two lists: of their class, and of all by age.
 struct alignas(kAlignment) Block {
@@ -33,6 +37,7 @@ struct alignas(kAlignment) Block {
                                      // were made before the first scope come to free_data as well
 
   void* data() { return this + 1; }
+  bool has_own_pages() const { return size_class != kNoClass && bytes >= kOwnPages; }
   std::uintptr_t own_seal() const { return reinterpret_cast<std::uintptr_t>(this) ^ 0x5d7a1e5ea1b10c5UL; }
   static Block* of(void* data) { return static_cast<Block*>(data) - 1; }
 };
@@ -55,6 +60,16 @@ constexpr std::size_t kMostAtRest = std::size_t{1} << 30;
 
 thread_local bool is_reusing = false;
 std::atomic<int> scopes = 0;  // of all threads, without those within another
+
+// Null where there is none.
+void* fresh_memory(const SizeClass& wanted) {
+  if (wanted.index != kNoClass && wanted.bytes >= kOwnPages) {
+    void* pages = mmap(nullptr, wanted.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pages == MAP_FAILED ? nullptr : pages;
+  }
+  void* memory = nullptr;
+  return posix_memalign(&memory, kAlignment, wanted.bytes) == 0 ? memory : nullptr;
+}
 
 class ReusingAllocator final : public c10::Allocator {
  public:
@@ -119,13 +134,14 @@ class ReusingAllocator final : public c10::Allocator {
 
   // Memory of that size; of a tensor of `bytes`, for the error.
   Block* make(const SizeClass& wanted, std::size_t bytes) {
-    void* memory = nullptr;
-    if (posix_memalign(&memory, kAlignment, wanted.bytes) != 0) {
+    void* memory = fresh_memory(wanted);
+    if (memory == nullptr) {
       release();
-      if (posix_memalign(&memory, kAlignment, wanted.bytes) != 0) {
-        c10::profiledCPUMemoryReporter().OutOfMemory(bytes);
-        TORCH_CHECK(false, "DefaultCPUAllocator: can't allocate memory: you tried to allocate ", bytes, " bytes.");
-      }
+      memory = fresh_memory(wanted);
+    }
+    if (memory == nullptr) {
+      c10::profiledCPUMemoryReporter().OutOfMemory(bytes);
+      TORCH_CHECK(false, "DefaultCPUAllocator: can't allocate memory: you tried to allocate ", bytes, " bytes.");
     }
     auto* block = new (memory) Block;
     block->bytes = wanted.bytes;
@@ -162,7 +178,11 @@ class ReusingAllocator final : public c10::Allocator {
 
   static void give_back(Block* block) {
     block->seal = 0;
-    std::free(block);
+    if (block->has_own_pages()) {
+      munmap(block, block->bytes);
+    } else {
+      std::free(block);
+    }
   }
 
   std::recursive_mutex mutex_;  // release() where memory ran out

@@ -121,10 +121,11 @@ void build_optimizer(Run& run) {
   std::vector<TrainedParameter> parameters;
   const std::vector<std::int64_t> owners = owners_of(run, trained);
   // A float32 run's weights are their own masters.
-  const std::vector<torch::Tensor> starts =
+  std::vector<torch::Tensor> starts =
       run.dtype == torch::kFloat32 ? std::vector<torch::Tensor>(trained.size()) : starting_values(run.bundle, trained);
   for (std::size_t i = 0; i < trained.size(); ++i) {
-    parameters.push_back({trained[i].name, trained[i].weight, torch::Tensor(), starts[i], trained[i].rate_group});
+    parameters.push_back(
+        {trained[i].name, trained[i].weight, torch::Tensor(), std::move(starts[i]), trained[i].rate_group});
   }
   for (const torch::Tensor& weight : run.bundle.unet->parameters()) to_compute_dtype(weight, run.dtype, run.device);
   for (const ModuleParameter& parameter : trained) to_compute_dtype(parameter.weight, run.dtype, run.device);
@@ -144,7 +145,7 @@ void build_optimizer(Run& run) {
   for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].gradient = run.buckets->gradient(i);
   run.shards = std::make_unique<Shards>(parameters, owners, *run.group);
   std::vector<TrainedParameter> own;
-  for (const std::size_t index : run.shards->own()) own.push_back(parameters[index]);
+  for (const std::size_t index : run.shards->own()) own.push_back(std::move(parameters[index]));
   parameters.clear();
   run.optimizer = make_optimizer(std::move(own), run.config.optim, false, run.shards->optimizer_shard());
   const OptimOptions& optim = run.config.optim;
@@ -313,6 +314,7 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::shared_ptr<Proces
     if (run->bundle.is_xl()) run->bundle.text_encoder_2->set_gradient_checkpointing(config.run.gradient_checkpointing);
   }
   if (resumes) resume_from(*run, preflight.resume);
+  give_back_memory();  // of the float32 weights: what waits then for the steps' tensors is no more than they need
   run->uses_chunks = computes_in_chunks(*run);
   if (run->config.run.micro_batch == "auto") fit_micro_batch(*run);
   learn_gradient_order(*run);

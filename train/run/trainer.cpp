@@ -13,6 +13,7 @@
 #include "train/parameters/trainable_parameters.h"
 #include "train/resume/resume_fingerprint.h"
 #include "train/run/export_model.h"
+#include "train/run/memory_use.h"
 #include "train/run/save_checkpoint.h"
 #include "train/run/train_step.h"
 #include "train/run/validation.h"
@@ -276,6 +277,7 @@ TrainResult Trainer::finished(std::int64_t done) {
     std::optional<IdentityEvaluation::Best> best;
     if (identity_) best = identity_->best();
     if (best) result.model_step = best->step;
+    give_back_memory();  // of the steps: writing and reading takes some of its own
     export_model(real_file_system(), run_, best ? best->weights : weights);
   });
   if (background_.is_begun()) take_saved();

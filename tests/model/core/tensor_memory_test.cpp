@@ -3,9 +3,12 @@
 #include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -38,6 +41,26 @@ TEST_F(TensorMemoryTest, ATensorTakesTheBlockOfAFreedOneOfItsSize) {
   EXPECT_EQ(again.data_ptr(), place);
   const torch::Tensor third = bytes(kMiB);
   EXPECT_NE(third.data_ptr(), place) << "a block serves one tensor at a time";
+}
+
+std::int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t pages = 0, resident = 0;
+  file >> pages >> resident;
+  return resident * getpagesize();
+}
+
+// As freed blocks within malloc's heap do not, whose limit for pages of their own grows with the blocks that it frees.
+TEST_F(TensorMemoryTest, WhatIsGivenBackBetweenOtherTensorsLeavesTheProcess) {
+  void* volatile large = std::malloc(31 * kMiB);  // volatile: else the compiler leaves both calls out
+  std::free(large);
+  const TensorMemoryScope scope;
+  std::vector<torch::Tensor> tensors;
+  for (int i = 0; i < 64; ++i) tensors.push_back(bytes(4 * kMiB).fill_(1));
+  const std::int64_t before = resident_bytes();
+  for (std::size_t i = 0; i < tensors.size(); i += 2) tensors[i].reset();
+  release_tensor_memory();
+  EXPECT_LT(resident_bytes(), before - 100 * kMiB);
 }
 
 // oneDNN asks for the process's allocator when it frees, not when it allocates, so memory from before the first scope
