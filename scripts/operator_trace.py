@@ -41,7 +41,7 @@ VARIANTS: dict[str, dict[str, object]] = {
     "gradient accumulation": {"gradient_accumulation_steps": 3}, "micro-batches": {"train_batch_size": 4, "micro_batch": 2},
     "recomputed activations": {"gradient_checkpointing": True}, "random flips and crops": {"random_flip": True, "center_crop": False},
     "images encoded in each step": {"cache_latents": False}, "min-SNR, noise offset": {"snr_gamma": 5, "noise_offset": 0.1},
-    "Huber loss": {"loss_type": "huber"}, "text encoder and prior": {"train_text_encoder": True, "with_prior_preservation": True,
+    "Huber loss": {"loss_type": "huber"}, "Direct Consistency Optimization": {"dco_beta": 10, "train_text_encoder": True}, "text encoder and prior": {"train_text_encoder": True, "with_prior_preservation": True,
                                                                      "num_class_images": 4},
     "two ranks": {"ranks": 2}, "two ranks, --shard gradients": {"ranks": 2, "shard": "gradients"},
     "two ranks, --shard none": {"ranks": 2, "shard": "none"}, "two ranks, accumulation, LoRA": {"ranks": 2, "method": "lora", "gradient_accumulation_steps": 2},

@@ -40,6 +40,7 @@ constexpr std::array kShown = {"method",
                                "lora_alpha",
                                "mixed_precision",
                                "snr_gamma",
+                               "dco_beta",
                                "noise_offset",
                                "use_ema",
                                "seed"};

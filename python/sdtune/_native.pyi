@@ -791,6 +791,7 @@ class TrainConfig:
         class_guidance_scale: float | None = ...,
         prior_loss_weight: float = ...,
         snr_gamma: float | None = ...,
+        dco_beta: float | None = ...,
         noise_offset: float = ...,
         input_perturbation: float = ...,
         rescale_betas_zero_snr: bool = ...,
@@ -951,6 +952,7 @@ class TrainConfig:
     class_guidance_scale: float | None
     prior_loss_weight: float
     snr_gamma: float | None
+    dco_beta: float | None
     noise_offset: float
     input_perturbation: float
     rescale_betas_zero_snr: bool

@@ -30,8 +30,8 @@ def networks_calls(part: Part) -> dict[str, int]:
     return {name: calls for name, (calls, _) in part.operators.items() if "convolution" in name or "mm" in name or name.startswith("sdtune::")}
 
 
-@pytest.mark.parametrize("options", [{"train_text_encoder": False}, {"train_text_encoder": True, "gradient_checkpointing": True}])
-def test_a_replayed_step_is_the_eager_one(product: Product, tiny_sd1: Path, options: dict[str, bool]) -> None:
+@pytest.mark.parametrize("options", [{"train_text_encoder": False}, {"train_text_encoder": True, "dco_beta": 10.0}, {"train_text_encoder": True, "gradient_checkpointing": True}])
+def test_a_replayed_step_is_the_eager_one(product: Product, tiny_sd1: Path, options: dict[str, object]) -> None:
     """And its host waits for nothing; in the step that captures it waits for the comparison."""
     plain = {"images": PHOTOS, "with_prior_preservation": False, "train_batch_size": 2, "micro_batch": 2, **options}
     eager = product.train(tiny_sd1, steps=6, **plain)

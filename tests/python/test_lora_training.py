@@ -58,6 +58,7 @@ CASES = {
     "text encoder": ("sd1", LoraSettings(train_text_encoder=True, text_encoder_lr=3e-4)),
     "v-prediction, prior and min-SNR": ("sd2", LoraSettings(with_prior_preservation=True, snr_gamma=5.0)),
     "SDXL with text encoders": ("sdxl", LoraSettings(train_text_encoder=True)),
+    "direct consistency, text encoder, prior": ("sd1", LoraSettings(dco_beta=20.0, train_text_encoder=True, with_prior_preservation=True)),
     "accumulation and average": ("sd1", LoraSettings(train_batch_size=1, gradient_accumulation_steps=2, use_ema=True,
                                                      ema_decay=0.6)),
 }

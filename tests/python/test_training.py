@@ -18,6 +18,7 @@ LOSS_TOLERANCE = 1e-5
 UPDATE_TOLERANCE = 1e-3
 FILES = {"unet": "unet/diffusion_pytorch_model.safetensors", "text_encoder": "text_encoder/model.safetensors",
          "text_encoder_2": "text_encoder_2/model.safetensors"}
+CONSISTENT = Settings(learning_rate=1e-4, dco_beta=20.0)
 DECAYING = Settings(learning_rate=1e-4, adam_weight_decay=0.1, max_grad_norm=0.1)
 CASES = {
     "unet": ("sd1", Settings()),
@@ -44,6 +45,12 @@ CASES = {
     "attention of UNet and text encoder": ("sd1", Settings(learning_rate=1e-4, train_text_encoder=True, trainable_layers=(
         "to_q", "to_k", "to_v", "to_out.0", "q_proj", "k_proj", "v_proj", "out_proj"))),
     "cross-attention of the UNet": ("sdxl", Settings(learning_rate=1e-4, trainable_layers=("attn2.to_k", "attn2.to_v"))),
+    "direct consistency": ("sd1", CONSISTENT),
+    "direct consistency, text encoder, prior": ("sd1", replace(CONSISTENT, train_text_encoder=True, with_prior_preservation=True)),
+    "direct consistency of v, min-SNR": ("sd2", replace(CONSISTENT, snr_gamma=5.0)),
+    "direct consistency of SDXL, text encoders": ("sdxl", replace(CONSISTENT, train_text_encoder=True, caption_dropout_rate=0.3)),
+    "direct consistency of some layers": ("sd1", replace(CONSISTENT, train_batch_size=1, gradient_accumulation_steps=2,
+                                                         trainable_layers=("attn2.to_k", "attn2.to_v", "conv1"))),
     "average of the weights": ("sd1", Settings(learning_rate=1e-4, use_ema=True, ema_decay=0.6)),
     "warm-up and cosine": ("sd1", Settings(learning_rate=1e-4, lr_scheduler="cosine", lr_warmup_steps=5)),
 }

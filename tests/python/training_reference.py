@@ -5,6 +5,7 @@ Everything random comes from sdtune's own keyed generator; everything else is wr
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,7 @@ class Settings:
     with_prior_preservation: bool = False
     prior_loss_weight: float = 1.0
     snr_gamma: float | None = None
+    dco_beta: float | None = None
     caption_dropout_rate: float = 0.0
     noise_offset: float = 0.0
     rescale_betas_zero_snr: bool = False
@@ -121,6 +123,24 @@ def small_material(folder: Path, photos: int) -> tuple[Path, Path]:
     return base, write_photos(folder / "photos", photos, seed=0)
 
 
+class ConsistencyLoss(torch.autograd.Function):
+    """Direct Consistency Optimization: the gradient is that of the paper's -log sigmoid(-beta (loss - base)), by PyTorch's own autograd, times
+    2 / beta; the value is the loss times that gradient."""
+
+    @staticmethod
+    def forward(context: torch.autograd.function.FunctionCtx, loss: torch.Tensor, base: torch.Tensor, beta: float) -> torch.Tensor:
+        with torch.enable_grad():
+            copied = loss.detach().clone().requires_grad_(True)
+            paper = -torch.nn.functional.logsigmoid(-beta * (copied - base)).sum()
+            (gradient,) = torch.autograd.grad(paper, copied)
+        context.save_for_backward(gradient * 2 / beta)
+        return loss * gradient * 2 / beta
+
+    @staticmethod
+    def backward(context: torch.autograd.function.FunctionCtx, outer: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        return outer * context.saved_tensors[0], None, None
+
+
 class Reference:
     """One run of the plain loop. `change` may edit a step's gradients or the optimizer, for mutants."""
 
@@ -133,6 +153,7 @@ class Reference:
         self.moments = self.encode(photos)
         self.class_moments = self.encode(class_photos) if class_photos else None
         self.encoders = [self.pipe.text_encoder] + ([self.pipe.text_encoder_2] if self.is_xl else [])
+        self.frozen = copy.deepcopy((self.pipe.unet, self.encoders)) if settings.dco_beta else None
 
     @property
     def is_xl(self) -> bool:
@@ -185,22 +206,24 @@ class Reference:
         scale = {"huber": 2 * width, "smooth_l1": 2.0}[settings.loss_type]
         return scale * (torch.hypot(difference, width) - width)
 
-    def text_states(self, prompts: list[str]) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def text_states(self, prompts: list[str], encoders: list[torch.nn.Module]) -> tuple[torch.Tensor, torch.Tensor | None]:
         """What the UNet attends to, and SDXL's pooled text."""
         states, pooled = [], None
-        for tokenizer, encoder in zip([self.pipe.tokenizer, getattr(self.pipe, "tokenizer_2", None)], self.encoders):
+        for tokenizer, encoder in zip([self.pipe.tokenizer, getattr(self.pipe, "tokenizer_2", None)], encoders):
             ids = tokenizer(prompts, padding="max_length", max_length=77, truncation=True, return_tensors="pt").input_ids
             output = encoder(ids, output_hidden_states=True)
             states.append(output.hidden_states[-2] if self.is_xl else output[0])
             pooled = output[0]
         return torch.cat(states, -1), pooled if self.is_xl else None
 
-    def predict(self, noisy: torch.Tensor, timesteps: torch.Tensor, prompts: list[str]) -> torch.Tensor:
-        """The UNet's output."""
-        context, pooled = self.text_states(prompts)
+    def predict(self, noisy: torch.Tensor, timesteps: torch.Tensor, prompts: list[str],
+                models: tuple[UNet2DConditionModel, list[torch.nn.Module]] | None = None) -> torch.Tensor:
+        """The UNet's output, of the trained models unless others are given."""
+        unet, encoders = models or (self.pipe.unet, self.encoders)
+        context, pooled = self.text_states(prompts, encoders)
         size = torch.tensor([[PHOTO_SIDE, PHOTO_SIDE, 0, 0, PHOTO_SIDE, PHOTO_SIDE]] * len(prompts))
         added = {"text_embeds": pooled, "time_ids": size} if self.is_xl else None
-        return self.pipe.unet(noisy, timesteps, context, added_cond_kwargs=added).sample
+        return unet(noisy, timesteps, context, added_cond_kwargs=added).sample
 
     def sample_losses(self, step: int, samples: list[int], class_image: bool) -> torch.Tensor:
         """The weighted squared error of each place: [B]."""
@@ -210,12 +233,20 @@ class Reference:
         prompts = [CLASS_PROMPT if class_image else self.caption(step, sample) for sample in samples]
         is_v = self.noise_scheduler.config.prediction_type == "v_prediction"
         target = self.noise_scheduler.get_velocity(latents, noise, timesteps) if is_v else noise
-        difference = self.predict(noisy, timesteps, prompts) - target
-        losses = self.errors(difference, timesteps).mean(dim=(1, 2, 3))
-        if self.settings.snr_gamma is None:
-            return losses
-        snr = compute_snr(self.noise_scheduler, timesteps)
-        return losses * snr.clamp(max=self.settings.snr_gamma) / (snr + 1 if is_v else snr)
+        weights = torch.ones(len(samples))
+        if self.settings.snr_gamma is not None:
+            snr = compute_snr(self.noise_scheduler, timesteps)
+            weights = snr.clamp(max=self.settings.snr_gamma) / (snr + 1 if is_v else snr)
+
+        def losses(prediction: torch.Tensor) -> torch.Tensor:
+            return weights * self.errors(prediction - target, timesteps).mean(dim=(1, 2, 3))
+
+        ours = losses(self.predict(noisy, timesteps, prompts))
+        if self.frozen is None or class_image:
+            return ours
+        with torch.no_grad():
+            bases = losses(self.predict(noisy, timesteps, prompts, self.frozen))
+        return ConsistencyLoss.apply(ours, bases, self.settings.dco_beta)
 
     def loss(self, step: int, samples: list[int]) -> torch.Tensor:
         """Mean over the photos plus weight times mean over the class images."""

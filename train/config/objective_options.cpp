@@ -15,6 +15,12 @@ void add_weighting(TrainOptionGroup& group, ObjectiveOptions& options) {
       .add("snr_gamma", &options.snr_gamma, Resume::kMustMatch,
            "Gamma of min-SNR loss weighting (Hang et al. 2023), usually 5; unset: disabled.")
       .above(0);
+  group
+      .add("dco_beta", &options.dco_beta, Resume::kMustMatch,
+           "Beta of Direct Consistency Optimization (Lee et al. 2024): photos that the model already predicts better "
+           "than the base by about 1 / beta count less, so that they are not repeated; unset: disabled.")
+      .aliases({"dcoloss_beta"})
+      .above(0);
 }
 
 void add_noise(TrainOptionGroup& group, ObjectiveOptions& options) {

@@ -14,6 +14,7 @@ namespace sdtune::train {
 struct ObjectiveOptions {
   double prior_loss_weight = 1.0;
   std::optional<double> snr_gamma;  // unset: every timestep weighs the same
+  std::optional<double> dco_beta;   // unset: every photo weighs the same
   double noise_offset = 0.0;
   double input_perturbation = 0.0;
   bool rescale_betas_zero_snr = false;

@@ -23,6 +23,7 @@ constexpr std::array kMemoryOptions = {"micro_batch",
                                        "mixed_precision",
                                        "train_text_encoder",
                                        "trainable_layers",
+                                       "dco_beta",
                                        "use_ema",
                                        "rank",
                                        "half_precision_gradient_sums"};

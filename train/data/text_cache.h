@@ -1,4 +1,4 @@
-// Captions to token ids and, while the text encoder is frozen, to its states: once for each distinct caption.
+// Captions to token ids and to the states of a text encoder that is not trained, once for each distinct caption.
 #pragma once
 
 #include <torch/types.h>
@@ -18,13 +18,13 @@ class TextCache {
   using Tokenize = std::function<model::PromptIds(const std::vector<std::string>&)>;
   using Encode = std::function<model::PromptEmbeds(const model::PromptIds&)>;
 
-  // Tokenizes every distinct caption. With `encode` (a frozen encoder; called without gradients, few captions at a
-  // time) it also keeps the states. Both come from model/pipeline/prompt_encoding.h, bound to the bundle.
+  // Tokenizes every distinct caption. With `encode` (called without gradients, few captions at a time) it also keeps
+  // the states. Both come from model/pipeline/prompt_encoding.h, bound to the bundle.
   TextCache(const std::vector<std::string>& captions, const Tokenize& tokenize, const Encode& encode = {});
 
   // The ids of some captions, [B, 77], in their order. Throws DataError for a caption that was not given at first.
   model::PromptIds ids(const std::vector<std::string>& captions) const;
-  // Their states, [B, 77, D] and pooled [B, P]. Throws std::logic_error when the encoder was not frozen.
+  // Their states, [B, 77, D] and pooled [B, P], as `encode` gave them. Throws std::logic_error without `encode`.
   model::PromptEmbeds states(const std::vector<std::string>& captions) const;
 
   bool has_states() const { return states_.context.defined(); }

@@ -44,6 +44,15 @@ std::int64_t count_of(const std::vector<ModuleParameter>& parameters) {
   return count;
 }
 
+// Of the UNet's trainable parameters, once more (frozen_copy).
+std::int64_t frozen_bytes(const ModelTrace& trace) {
+  std::int64_t bytes = 0;
+  for (const torch::Tensor& weight : trace.bundle().unet->parameters()) {
+    if (weight.requires_grad()) bytes += static_cast<std::int64_t>(weight.nbytes());
+  }
+  return bytes;
+}
+
 std::int64_t state_bytes(const TrainConfig& config, const std::vector<ModuleParameter>& parameters) {
   std::int64_t bytes = 0;
   for (const ModuleParameter& parameter : parameters) {
@@ -81,6 +90,8 @@ std::vector<MemoryPart> kept_in_training(const TrainConfig& config, const ModelT
   if (!is_float32) parts.push_back({"float32 masters", 4 * count});
   parts.push_back({"gradients", gradient * gradients});
   parts.push_back({"states of " + config.optim.chosen_optimizer(), state_bytes(config, own)});
+  const std::int64_t frozen = config.objective.dco_beta ? frozen_bytes(trace) : 0;
+  if (frozen > 0) parts.push_back({"weights of unet before training", frozen});
   if (config.optim.use_ema && !(on_gpu && config.optim.offload_ema)) parts.push_back({"averaged weights", 4 * count});
   return parts;
 }
@@ -178,6 +189,7 @@ RunPasses trace_passes(const TrainConfig& config, ModelTrace& trace, const Train
   const PassShape one{1, batch.height, batch.width};
   const PassShape all{batch.samples, batch.height, batch.width};
   passes.training = trace.training(all, batch.recomputed);
+  if (config.objective.dco_beta) passes.base = trace.denoising({batch.photos, batch.height, batch.width});
   passes.encoding = trace.encoding(one);
   passes.generations = generations_of(config);
   for (const Generation& generation : passes.generations) {

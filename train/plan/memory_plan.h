@@ -24,7 +24,8 @@ struct MemoryPhase {
 
 // What goes through the UNet at once, and how.
 struct TrainedBatch {
-  std::int64_t samples = 1;            // photos of a micro-batch and the class images that go with them
+  std::int64_t photos = 1;             // of a micro-batch
+  std::int64_t samples = 1;            // photos and the class images that go with them
   bool sums_in_float32 = false;        // gradients of a half-precision run, where a step has several micro-batches
   bool gpu_sums_in_float32 = false;    // the same on a GPU, which may split a batch that is to fit
   std::int64_t height = 0, width = 0;  // latent cells
@@ -35,6 +36,7 @@ struct TrainedBatch {
 // Each pass of a run, at the sizes that it will have.
 struct RunPasses {
   PassCost training;  // of one micro-batch
+  PassCost base;      // of its photos through the base, without gradients; nothing without dco_beta
   PassCost encoding;  // of one photo
   // Of images that the model generates: one call of the UNet for each of generations_of(config), and the decoding of
   // one image.

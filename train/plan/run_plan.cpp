@@ -82,6 +82,7 @@ TrainedBatch trained_batch(const PlannedRun& run, const model::ModelBundle& bund
   const bool is_number = !options.micro_batch.empty() && options.micro_batch != "auto";
   const std::int64_t photos = is_number ? std::stoll(options.micro_batch) : options.train_batch_size;
   TrainedBatch batch;
+  batch.photos = photos;
   batch.samples = run.config.data.with_prior_preservation ? 2 * photos : photos;
   const bool is_split =
       is_number ? photos < options.train_batch_size : options.micro_batch == "auto" && options.train_batch_size > 1;
@@ -103,7 +104,7 @@ double flops_of(const PassCost& cost) {
 PlannedWork planned_work(const PlannedRun& run, const TrainedBatch& batch, const RunPasses& passes) {
   PlannedWork work;
   const double samples = static_cast<double>(run.batch) * (run.config.data.with_prior_preservation ? 2.0 : 1.0);
-  work.step = flops_of(passes.training) * samples / static_cast<double>(batch.samples);
+  work.step = (flops_of(passes.training) + flops_of(passes.base)) * samples / static_cast<double>(batch.samples);
   for (std::size_t i = 0; i < passes.generations.size(); ++i) {
     const Generation& generation = passes.generations[i];
     const auto count = static_cast<double>(count_generated(generation, run.config, run.class_images, run.total_steps));
@@ -129,6 +130,7 @@ std::vector<Saving> find_savings(TrainConfig config, ModelTrace& trace, TrainedB
   };
   const std::int64_t one = config.data.with_prior_preservation ? 2 : 1;
   if (batch.samples > one) {
+    batch.photos = 1;
     batch.samples = one;
     batch.sums_in_float32 = batch.gpu_sums_in_float32 = !config.precision.half_precision_gradient_sums;
     add("micro_batch: 1");

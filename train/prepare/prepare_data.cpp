@@ -101,7 +101,8 @@ std::unique_ptr<TextCache> prepare_texts(const PrepareContext& context, const Tr
   const auto tokenize = [&bundle = context.bundle](const std::vector<std::string>& texts) {
     return model::tokenize_prompts(bundle, texts);
   };
-  if (context.trains_text()) return std::make_unique<TextCache>(all_captions(context, data), tokenize);
+  const bool keeps_states = !context.trains_text() || context.config.objective.dco_beta;
+  if (!keeps_states) return std::make_unique<TextCache>(all_captions(context, data), tokenize);
   const TextCache::Encode encode = [&bundle = context.bundle](const model::PromptIds& ids) {
     return model::encode_prompts(bundle, ids);
   };

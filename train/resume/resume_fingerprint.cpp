@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kOnceUnrecorded[] = {"allow_tf32", "half_precision_gradient_sums"};
 
 // Options that came later, and had no effect at their defaults.
-constexpr const char* kAddedLater[] = {"vae_tiling", "comm_hook", "auto_caption_rate", "trainable_layers"};
+constexpr const char* kAddedLater[] = {"vae_tiling", "comm_hook", "auto_caption_rate", "trainable_layers", "dco_beta"};
 
 bool decides_numbers(const fs::path& file) {
   const std::string extension = file.extension().string();

@@ -15,6 +15,7 @@
 #include "train/config/total_steps.h"
 #include "train/data/epoch_contents.h"
 #include "train/objective/zero_terminal_snr.h"
+#include "train/parameters/frozen_unet.h"
 #include "train/parameters/starting_values.h"
 #include "train/parameters/trainable_parameters.h"
 #include "train/precision/compute_weight.h"
@@ -306,6 +307,7 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::shared_ptr<Proces
   run->fingerprint.images =
       fingerprint_images(run->data.photos.photos, run->data.class_images, config.objective.masked_loss);
   build_optimizer(*run);
+  if (config.objective.dco_beta) run->base_unet = frozen_copy(run->bundle.unet);
   build_rates(*run);
   build_loss(*run);
   run->bundle.unet->set_gradient_checkpointing(config.run.gradient_checkpointing);

@@ -58,6 +58,7 @@ struct Run {
   TrainingData data;
   std::unique_ptr<RestingParts> resting;  // null: every part stays on the device
   std::unique_ptr<DiffusionLoss> loss;
+  model::UNet2DConditionModel base_unet{nullptr};  // of the weights before training; null without dco_beta
   std::shared_ptr<DropoutSamples> dropout = std::make_shared<DropoutSamples>();  // of the LoRA's branches
   std::unique_ptr<GradientBuckets> buckets;  // before the optimizer, which views into them
   std::unique_ptr<Shards> shards;            // all trained parameters, and which rank updates each

@@ -1,6 +1,5 @@
 #include "train/run/step_inputs.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -46,6 +45,7 @@ void gather_texts(Run& run, const std::vector<BatchSlot>& slots, SampleInputs& i
     inputs.embeds = run.data.texts->states(texts);
     return;
   }
+  if (!run.base_unet.is_empty()) inputs.base_embeds = run.data.texts->states(texts);
   if (!encodes_each_once(run)) {
     inputs.ids = run.data.texts->ids(texts);
     return;
@@ -74,27 +74,6 @@ SampleInputs gather_samples(Run& run, const std::vector<BatchSlot>& slots) {
   return inputs;
 }
 
-torch::Tensor rows_of(const torch::Tensor& all, const torch::Tensor& rows) {
-  return all.defined() ? all.index_select(0, rows) : all;
-}
-
-// With gradients to the text encoders in the steps that train them.
-model::PromptEmbeds prompt_embeds(Run& run, const SampleInputs& inputs, bool trains_text) {
-  if (!run.trains_text()) return inputs.embeds;
-  const torch::AutoGradMode with_gradients(trains_text);
-  const model::PromptEmbeds each = model::encode_prompts(run.bundle, inputs.ids);
-  if (!inputs.rows.defined()) return each;
-  return {rows_of(each.context, inputs.rows), rows_of(each.pooled, inputs.rows)};
-}
-
-torch::Tensor losses_of(Run& run, const SampleInputs& inputs, bool trains_text) {
-  run.dropout->set(inputs.keys);  // text encoders may drop, too
-  const model::PromptEmbeds embeds = prompt_embeds(run, inputs, trains_text);
-  DiffusionBatch batch{inputs.latents, embeds.context, {}, inputs.keys, inputs.mask};
-  if (run.bundle.is_xl()) batch.added = {embeds.pooled, inputs.time_ids};
-  return run.loss->sample_losses(run.bundle.unet, batch, inputs.draws);
-}
-
 }  // namespace
 
 std::vector<torch::Tensor*> MicroInputs::tensors() {
@@ -102,7 +81,8 @@ std::vector<torch::Tensor*> MicroInputs::tensors() {
   for (SampleInputs& part : parts) {
     for (torch::Tensor* tensor :
          {&part.latents, &part.draws.noise, &part.draws.timesteps, &part.draws.perturbation, &part.embeds.context,
-          &part.embeds.pooled, &part.ids.ids, &part.ids.ids_2, &part.rows, &part.time_ids, &part.mask}) {
+          &part.embeds.pooled, &part.base_embeds.context, &part.base_embeds.pooled, &part.ids.ids, &part.ids.ids_2,
+          &part.rows, &part.time_ids, &part.mask}) {
       if (tensor->defined()) all.push_back(tensor);
     }
   }
@@ -130,13 +110,6 @@ MicroInputs gather_inputs(Run& run, const std::vector<BatchSlot>& slots, std::in
   inputs.parts.push_back(gather_samples(run, {slots.begin(), middle}));
   inputs.parts.push_back(gather_samples(run, {middle, slots.end()}));
   return inputs;
-}
-
-torch::Tensor sample_losses(Run& run, const MicroInputs& inputs) {
-  RECORD_USER_SCOPE("forward");
-  std::vector<torch::Tensor> losses;
-  for (const SampleInputs& part : inputs.parts) losses.push_back(losses_of(run, part, inputs.trains_text));
-  return losses.size() == 1 ? losses.front() : torch::cat(losses);
 }
 
 }  // namespace sdtune::train

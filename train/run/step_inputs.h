@@ -18,7 +18,8 @@ struct SampleInputs {
   std::vector<model::SampleKey> keys;  // of the random numbers of each sample
   torch::Tensor latents;               // [B, C, h, w] in the compute dtype
   DiffusionDraws draws;
-  model::PromptEmbeds embeds;  // of text encoders that this step does not train, [B, ..]
+  model::PromptEmbeds embeds;       // of text encoders that this step does not train, [B, ..]
+  model::PromptEmbeds base_embeds;  // else, with dco_beta, those of the text encoders before training, [B, ..]
   model::PromptIds ids;    // else what they encode: [B, 77], or distinct captions [D, 77] and the row of each sample
   torch::Tensor rows;      // [B] int64; undefined: each sample has a row of its own
   torch::Tensor time_ids;  // [B, 6] (SDXL), else undefined
@@ -39,8 +40,5 @@ struct MicroInputs {
 
 // Of samples of which the first `instances` are photos.
 MicroInputs gather_inputs(Run& run, const std::vector<BatchSlot>& slots, std::int64_t instances);
-
-// The loss of each sample, [B] float32, with gradients to the trainable parameters.
-torch::Tensor sample_losses(Run& run, const MicroInputs& inputs);
 
 }  // namespace sdtune::train

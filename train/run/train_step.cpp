@@ -12,6 +12,7 @@
 #include "train/optim/clip_grad.h"
 #include "train/parameters/trainable_parameters.h"
 #include "train/run/micro_batch.h"
+#include "train/run/sample_losses.h"
 #include "train/run/step_graphs.h"
 
 namespace sdtune::train {

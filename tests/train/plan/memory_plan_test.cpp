@@ -68,6 +68,22 @@ TEST(RunPlan, CountsEveryTrainedNumberOnce) {
   EXPECT_DOUBLE_EQ(plan.run.epochs(), 400);
 }
 
+// With dco_beta: LoRA leaves the base's weights as they are, so nothing is kept twice.
+TEST(RunPlan, CountsTheWeightsBeforeTrainingAndTheirForwardPass) {
+  PlanRequest request = embedded(5);
+  const RunPlan plain = plan_run(request);
+  request.config.objective.dco_beta = 10;
+  const RunPlan full = plan_run(request);
+  const MemoryPhase& training = phase_of(full.on_cpu, "training");
+  EXPECT_EQ(bytes_of(training, "weights of unet before training"), bytes_of(training, "weights of unet"));
+  EXPECT_NEAR(full.work.step / plain.work.step, 4.0 / 3,
+              0.05);  // a backward pass computes twice what a forward one does
+  request.config.run.method = "lora";
+  for (const MemoryPart& part : phase_of(plan_run(request).on_cpu, "training").parts) {
+    EXPECT_NE(part.name, "weights of unet before training");
+  }
+}
+
 TEST(RunPlan, ActivationsGrowWithTheMicroBatchAndShrinkWithRecomputation) {
   const auto kept = [](const PlanRequest& request) {
     return bytes_of(phase_of(plan_run(request).on_cpu, "training"), "activations kept for backward");

@@ -73,7 +73,8 @@ constexpr const char* kComparedBefore[] = {
 
 // Options that came later and change numbers are added here.
 constexpr const char* kComparedSince[] = {
-    "allow_tf32", "half_precision_gradient_sums", "vae_tiling", "comm_hook", "auto_caption_rate", "trainable_layers"};
+    "allow_tf32", "half_precision_gradient_sums", "vae_tiling", "comm_hook", "auto_caption_rate", "trainable_layers",
+    "dco_beta"};
 
 TEST(ResumeFingerprint, ComparesWhatItEverDidAndAllowTf32) {
   std::set<std::string> names = {"optimizer"};
@@ -119,7 +120,7 @@ TEST(ResumeFingerprint, BelievesSumsOfCheckpointsThatDoNotHoldTheirOption) {
   EXPECT_EQ(fingerprint_changes(completed_fingerprint(saved, now), now).size(), 1U);
   saved.settings.erase("allow_tf32");
   saved.settings.erase("half_precision_gradient_sums");
-  for (const char* name : {"vae_tiling", "comm_hook", "auto_caption_rate", "trainable_layers"})
+  for (const char* name : {"vae_tiling", "comm_hook", "auto_caption_rate", "trainable_layers", "dco_beta"})
     saved.settings.erase(name);
   EXPECT_TRUE(fingerprint_changes(completed_fingerprint(saved, now), now).empty());
   EXPECT_EQ(always_recorded(now), saved);  // so evaluations of those versions are found again
@@ -141,13 +142,15 @@ void expect_known(const char* option, const TrainConfig& changed) {
 }
 
 TEST(ResumeFingerprint, KnowsWhatVersionsWithoutAnOptionDid) {
-  TrainConfig tiles, captions, attention;
+  TrainConfig tiles, captions, attention, consistency;
   tiles.data.vae_tiling = true;
   expect_known("vae_tiling", tiles);
   captions.data.auto_caption_rate = 0.5;
   expect_known("auto_caption_rate", captions);
   attention.run.trainable_layers = {"to_q"};
   expect_known("trainable_layers", attention);
+  consistency.objective.dco_beta = 10;
+  expect_known("dco_beta", consistency);
 }
 
 // Nor did they send gradients in bfloat16.
