@@ -18,7 +18,7 @@ void add_weighting(TrainOptionGroup& group, ObjectiveOptions& options) {
   group
       .add("dco_beta", &options.dco_beta, Resume::kMustMatch,
            "Beta of Direct Consistency Optimization (Lee et al. 2024): photos that the model already predicts better "
-           "than the base by about 1 / beta count less, so that they are not repeated; unset: disabled.")
+           "than the base by about 1 / beta count less, against copies of the photos; unset: disabled.")
       .aliases({"dcoloss_beta"})
       .above(0);
 }

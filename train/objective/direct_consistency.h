@@ -1,6 +1,6 @@
 // Direct Consistency Optimization (Lee et al., "Direct consistency optimization for robust customization of
 // text-to-image diffusion models", NeurIPS 2024): photos are learned by how the model compares with the base, so that
-// what the base has learned is kept where the photos do not ask for more, and photos are not repeated.
+// what the base has learned is kept where the photos do not ask for more.
 #pragma once
 
 #include <torch/types.h>
