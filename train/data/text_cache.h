@@ -1,4 +1,4 @@
-// Captions to token ids and to the states of a text encoder that is not trained, once for each distinct caption.
+// Captions to token ids, and to the states that a text encoder gives them before training, once for each distinct one.
 #pragma once
 
 #include <torch/types.h>
