@@ -78,7 +78,7 @@ def predict(unbound: float, parts: dict[str, float], recorded: dict[str, Any], r
 
 
 def measure(folder: Path, program: Path) -> list[dict[str, Any]]:
-    from test_ranks import free_port
+    from ports import free_port
     from test_two_hosts import cabled, end
 
     rows = []

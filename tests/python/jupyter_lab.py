@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from typing import Any
 from urllib.request import urlopen
 
 import nbformat
+from ports import free_port
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -25,12 +25,6 @@ TOKEN = "of-the-test"
 # All cells stay in the page, whether they are in view or not; and no question about news.
 WHOLE_PAGE = {"windowingMode": "none"}
 NO_NEWS = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
-
-
-def free_port() -> int:
-    with socket.socket() as place:
-        place.bind(("127.0.0.1", 0))
-        return int(place.getsockname()[1])
 
 
 @contextmanager

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from fault_library import build_fault_library
 from network_namespaces import ADDRESSES, DEVICE, two_hosts
-from test_ranks import environment, free_port, train_command
+from ports import free_port
+from test_ranks import environment, train_command
 
 PEER_TIMEOUT_S = 6
 START_TIMEOUT_S = 10

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from diffusers import AutoencoderKL
+from diffusers import AutoencoderKL, UNet2DConditionModel
 from PIL import Image
 from program import ROOT, run
 from safetensors.torch import load_file
@@ -218,8 +218,10 @@ class WideReference(Reference):
             moments.append((latent.mean[0], latent.std[0]))
         return moments
 
-    def predict(self, noisy: torch.Tensor, timesteps: torch.Tensor, prompts: list[str]) -> torch.Tensor:
-        context, pooled = self.text_states(prompts)
+    def predict(self, noisy: torch.Tensor, timesteps: torch.Tensor, prompts: list[str],
+                models: tuple[UNet2DConditionModel, list[torch.nn.Module]] | None = None) -> torch.Tensor:
+        assert models is None  # no loss against the base
+        context, pooled = self.text_states(prompts, self.encoders)
         added = {"text_embeds": pooled, "time_ids": torch.tensor([self.ids] * len(prompts))}
         return self.pipe.unet(noisy, timesteps, context, added_cond_kwargs=added).sample
 

@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from ports import free_port
 from program import ROOT, SDTUNE, run
 from test_ranks import (
     WEIGHTS,
     base,  # noqa: F401 (a fixture)
     environment,
-    free_port,
     photos,  # noqa: F401 (a fixture)
     rank_pids,
     torchrun,

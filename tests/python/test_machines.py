@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from ports import free_port
 from program import SDTUNE
-from test_ranks import WEIGHTS, environment, free_port, photos, start_rank, wait_for_steps  # noqa: F401 (photos is a fixture)
+from test_ranks import WEIGHTS, environment, photos, start_rank, wait_for_steps  # noqa: F401 (photos is a fixture)
 
 STEPS = 6
 

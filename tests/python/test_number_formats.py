@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 import sdtune
+from ports import free_port
 from program import ROOT, SDTUNE, run
-from test_ranks import free_port, start_rank
+from test_ranks import start_rank
 
 PHOTOS = ROOT / "examples" / "me"
 ENTRY = "processors:\n  - {{vendor: {vendor}, family: '{family}', model: '{model}', isa: avx512f, sample: {sample}, train: {train}, measured: test{more}}}\n"

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from ports import free_port
 from program import SDTUNE
 from safetensors.numpy import load_file
 from tiny_models import make_pipeline
@@ -58,13 +58,6 @@ def launched(ranks: int, command: list[str], timeout: float = 120) -> subprocess
     """The same under `sdtune launch`, whose runs are torchrun's bit for bit (test_launch.py) and start without Python."""
     launcher = [command[0], "launch", "--nproc", str(ranks), "--", *command[1:]]
     return subprocess.run(launcher, env=environment(), capture_output=True, text=True, timeout=timeout)
-
-
-def free_port() -> int:
-    """A port without a listener."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def start_rank(rank: int, ranks: int, port: int, command: list[str], folder: Path | None = None,

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ports import free_port
 from program import SDTUNE
-from test_ranks import free_port, photos, start_rank  # noqa: F401 (photos is a fixture)
+from test_ranks import photos, start_rank  # noqa: F401 (photos is a fixture)
 
 WEIGHTS = "base/unet/diffusion_pytorch_model.safetensors"
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ports import free_port
 from program import SDTUNE
 from test_ranks import (
     ROOT,
     WEIGHTS,
     base,  # noqa: F401 (a fixture)
     environment,
-    free_port,
     layout,
     one_process,  # noqa: F401 (a fixture)
     photos,  # noqa: F401 (a fixture)
