@@ -5,7 +5,7 @@
     .venv/bin/python scripts/bench.py vae-decode                 # SD's autoencoder at 512 px, the first call included; vae-encode too
     .venv/bin/python scripts/bench.py text                       # SD 1.5's text encoder
     .venv/bin/python scripts/bench.py picture                    # an image of the bundled base, words to pixels; --model sd15 too
-    .venv/bin/python scripts/bench.py train --model sd15         # whole training steps; --method lora; --model portrait-64: its defaults
+    .venv/bin/python scripts/bench.py train --model sd15         # whole training steps; --method lora; --model portrait-128: its defaults
     .venv/bin/python scripts/bench.py stable-diffusion.cpp       # sampling, against that program
     .venv/bin/python scripts/bench.py class-images               # whole commands; encode, checkpoint, export, start, import too
     .venv/bin/python scripts/bench.py growth                     # how time grows with batch, resolution, photos and ranks
@@ -63,8 +63,8 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
         return measure_peer(folder, options.rounds)
     if options.what == "train":
         return measure_training(options.model, options.method, options.batch, options.steps, folder, options.rounds)
-    if options.model == BUNDLED:
-        raise SystemExit(f"--model {BUNDLED} is for train, and what picture takes without --model")
+    if options.model in BUNDLED:
+        raise SystemExit(f"--model {options.model} is for train; picture takes portrait-64 without --model")
     model = MODELS[options.model].with_overrides(options.batch, options.steps)
     calls = 1 + (options.steps or CALLS.get(options.what, model.steps))
     return measure(Measurement(options.what, options.model, options.batch or (model.batch if options.what == "forward" else 1), folder, calls,
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=[*WORKS, "train", "stable-diffusion.cpp", *COMMANDS, "growth", "plan"])
-    parser.add_argument("--model", choices=[*sorted(MODELS), BUNDLED], default="10m")
+    parser.add_argument("--model", choices=[*sorted(MODELS), *BUNDLED], default="10m")
     parser.add_argument("--method", choices=["full", "lora"], default="full", help="of train")
     parser.add_argument("--batch", type=int, default=None, help="images a step (default: the model's; 1 of other works)")
     parser.add_argument("--rounds", type=int, default=9)

@@ -39,6 +39,7 @@ ROWS = {
     "picture": "an image of portrait-64, 30 steps with guidance",
     "train_sd15_b1": "training step, SD 1.5 size, batch 1", "train_10m_b4": "training step, 10 M, batch 4",
     "train_10m_b8": "training step, 10 M, batch 8", "train_portrait-64": "training step, defaults of portrait-64",
+    "train_portrait-128": "training step, defaults of portrait-128",
     "lora_sd15_b1": "LoRA step, SD 1.5 size, batch 1, against PEFT",
     "class-images": "32 class images of portrait-64 generated and encoded, a whole command",
     "encode": "20 photos of 512 px encoded at SD 1.5's size, a whole command",

@@ -18,6 +18,7 @@ struct CpuImplementation {
   bool channels_last_maps = true;     // the memory order of feature maps, else contiguous
   bool winograd_convolutions = true;  // 3 x 3 of large maps (kernels/winograd_conv2d.h), else products one by one
   bool bfloat16_pairs = true;         // attention's products where the CPU has instructions for them, else float32
+  bool backward_pairs = true;         // the same of its backward pass
 
   bool operator==(const CpuImplementation&) const = default;
 };
@@ -46,6 +47,7 @@ inline constexpr std::array kCpuChoices = {
     CpuChoice{"layout", &CpuImplementation::channels_last_maps, {"channels_last", "contiguous"}},
     CpuChoice{"convolutions_3x3", &CpuImplementation::winograd_convolutions, {"winograd", "direct"}, true},
     CpuChoice{"attention_bfloat16", &CpuImplementation::bfloat16_pairs, {"pairs", "float32"}, true},
+    CpuChoice{"attention_backward_bfloat16", &CpuImplementation::backward_pairs, {"pairs", "float32"}, true},
 };
 
 // For a kind of processor that nothing was measured on: ours; products by oneDNN with AVX-512, which MKL keeps its
@@ -53,7 +55,7 @@ inline constexpr std::array kCpuChoices = {
 CpuImplementation default_cpu_implementation();
 
 // "attention tiled, products mkl, convolutions patches, layout channels_last, convolutions_3x3 winograd,
-// attention_bfloat16 pairs".
+// attention_bfloat16 pairs, attention_backward_bfloat16 pairs".
 std::string implementation_text(const CpuImplementation& implementation);
 
 // What holds now: that of the innermost scope, else what the process's source says, which is asked once, else the

@@ -51,6 +51,10 @@ void for_each_part(int64_t count, int64_t scratch_floats, const Run& run) {
   });
 }
 
+struct VectorsOfPasses {
+  Vectors forward, backward;
+};
+
 // y [B, L, H, d]; `log_sums` [B H, L].
 torch::Tensor forward_pass(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                            const torch::Tensor& log_sums, Vectors vectors) {
@@ -80,7 +84,7 @@ variable_list backward_pass(const variable_list& saved, const torch::Tensor& dy,
   const Sizes sizes = sizes_of(q, k);
   const torch::Tensor dq = dense_like(q), dk = dense_like(k), dv = dense_like(v);
   const attention::BackwardOfHead run = attention::backward_of_head(vectors);
-  for_each_part(q.size(0) * q.size(2), attention::backward_scratch(sizes), [&](int64_t head, float* scratch) {
+  for_each_part(q.size(0) * q.size(2), attention::backward_scratch(sizes, vectors), [&](int64_t head, float* scratch) {
     run(sizes,
         {.q = rows_of(q, head),
          .k = rows_of(k, head),
@@ -98,12 +102,12 @@ variable_list backward_pass(const variable_list& saved, const torch::Tensor& dy,
 
 struct TiledAttention : torch::autograd::Function<TiledAttention> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& q, const torch::Tensor& k,
-                               const torch::Tensor& v, Vectors vectors) {
+                               const torch::Tensor& v, VectorsOfPasses vectors) {
     RECORD_FUNCTION("sdtune::attention", std::vector<c10::IValue>({q, k, v}));
     const torch::Tensor log_sums = torch::empty({q.size(0) * q.size(2), q.size(1)}, torch::kFloat32);
     const variable_list dense = {with_dense_heads(q), with_dense_heads(k), with_dense_heads(v)};
-    torch::Tensor y = forward_pass(dense[0], dense[1], dense[2], log_sums, vectors);
-    context->saved_data["vectors"] = static_cast<int64_t>(vectors);
+    torch::Tensor y = forward_pass(dense[0], dense[1], dense[2], log_sums, vectors.forward);
+    context->saved_data["vectors"] = static_cast<int64_t>(vectors.backward);
     context->save_for_backward({dense[0], dense[1], dense[2], y, log_sums});
     return y;
   }
@@ -127,13 +131,16 @@ bool can_attend_in_tiles(const torch::Tensor& q, const torch::Tensor& k, const t
 }
 
 torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
-  const bool by_pairs =
-      q.scalar_type() == torch::kBFloat16 && cpu_implementation().bfloat16_pairs && can_multiply_bfloat16_pairs();
-  return TiledAttention::apply(q, k, v, by_pairs ? Vectors::kAvx512Bfloat16 : vectors_of_this_cpu().value());
+  const bool has_pairs = q.scalar_type() == torch::kBFloat16 && can_multiply_bfloat16_pairs();
+  const auto by = [has_pairs](bool wanted) {
+    return has_pairs && wanted ? Vectors::kAvx512Bfloat16 : vectors_of_this_cpu().value();
+  };
+  const CpuImplementation chosen = cpu_implementation();
+  return TiledAttention::apply(q, k, v, VectorsOfPasses{by(chosen.bfloat16_pairs), by(chosen.backward_pairs)});
 }
 
 torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, Vectors vectors) {
-  return TiledAttention::apply(q, k, v, vectors);
+  return TiledAttention::apply(q, k, v, VectorsOfPasses{vectors, vectors});
 }
 
 }  // namespace sdtune::model

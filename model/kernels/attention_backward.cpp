@@ -147,13 +147,15 @@ void backward(const Sizes& sizes, const BackwardHead& head, float* memory) {
 
 }  // namespace
 
-int64_t backward_scratch(const Sizes& sizes) {
+int64_t backward_scratch(const Sizes& sizes, Vectors vectors) {
+  if (vectors == Vectors::kAvx512Bfloat16) return backward_scratch_of_pairs(sizes);
   Packed nothing = {};
   return cut(sizes, nullptr, nothing);
 }
 
 BackwardOfHead backward_of_head(Vectors vectors) {
 #if defined(__x86_64__)
+  if (vectors == Vectors::kAvx512Bfloat16) return backward_by_pairs;
   if (vectors == Vectors::kAvx512ByAvx2) return backward<head_avx512_by_avx2>;
   return vectors == Vectors::kAvx2 ? backward<head_avx2> : backward<head_avx512>;
 #else

@@ -16,19 +16,6 @@ struct Softmax {
   float factor;    // of pairs: 1 / sqrt(head), which queries in float32 have in them
 };
 
-// Two vectors of numbers as one of pairs, rounded to bfloat16.
-template <class Vector>
-SDTUNE_INLINE void pair_up(const Vector& first, const Vector& second, Vector& pairs) {
-#if defined(__x86_64__)
-  using Halves = std::int16_t __attribute__((vector_size(64)));
-  Halves both;
-  asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(both) : "v"(first), "v"(second));
-  both = __builtin_shufflevector(both, both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10,
-                                 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-  std::memcpy(&pairs, &both, sizeof(pairs));
-#endif
-}
-
 // The next keys' scores [keys, kQueries] become e^(score - largest), for the queries of one vector from `first` on.
 // Of pairs they become pairs of keys, [(keys + 1) / 2, kQueries].
 template <class Cpu>

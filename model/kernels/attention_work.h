@@ -36,7 +36,7 @@ int64_t blocks_in_cache(const Sizes& sizes);
 
 // Floats of scratch memory that a pass needs.
 int64_t forward_scratch(const Sizes& sizes, int64_t blocks);
-int64_t backward_scratch(const Sizes& sizes);
+int64_t backward_scratch(const Sizes& sizes, Vectors vectors);
 
 struct BackwardHead {
   Rows q, k, v, y, dy, dq, dk, dv;
@@ -46,5 +46,8 @@ struct BackwardHead {
 // A whole head.
 using BackwardOfHead = void (*)(const Sizes& sizes, const BackwardHead& head, float* scratch);
 BackwardOfHead backward_of_head(Vectors vectors);
+// The one of kAvx512Bfloat16, for tensors of bfloat16.
+void backward_by_pairs(const Sizes& sizes, const BackwardHead& head, float* scratch);
+int64_t backward_scratch_of_pairs(const Sizes& sizes);
 
 }  // namespace sdtune::model::attention

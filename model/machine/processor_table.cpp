@@ -19,10 +19,9 @@ CpuImplementation read_implementation(const YamlEntry& entry) {
 }
 
 ProcessorEntry read_entry(const YamlValue& value, const std::string& where) {
-  const YamlEntry entry(
-      value, where,
-      {"vendor", "family", "model", "isa", "sample", "train", "measured", kCpuChoices[0].name, kCpuChoices[1].name,
-       kCpuChoices[2].name, kCpuChoices[3].name, kCpuChoices[4].name, kCpuChoices[5].name});
+  std::vector<std::string_view> keys = {"vendor", "family", "model", "isa", "sample", "train", "measured"};
+  for (const CpuChoice& choice : kCpuChoices) keys.emplace_back(choice.name);
+  const YamlEntry entry(value, where, keys);
   return {{entry.text("vendor"), entry.text("family"), entry.text("model"), entry.text("isa")},
           entry.one_of("sample", {"float32", "bfloat16"}),
           entry.one_of("train", {"float32", "bfloat16"}),

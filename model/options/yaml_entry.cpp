@@ -20,7 +20,7 @@ std::string range(double most) {
 
 }  // namespace
 
-YamlEntry::YamlEntry(const YamlValue& value, std::string where, std::initializer_list<std::string_view> allowed)
+YamlEntry::YamlEntry(const YamlValue& value, std::string where, const std::vector<std::string_view>& allowed)
     : value_(value), where_(std::move(where)) {
   if (value.kind != YamlValue::Kind::kMapping) fail(value.line, "is not a mapping", "keys and values");
   for (const auto& [key, entry] : value.entries) {

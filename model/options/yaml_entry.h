@@ -15,7 +15,7 @@ class YamlEntry {
  public:
   // `where`: the file, for errors. Throws ConfigError with file:line for what is no mapping and for a key that is not
   // `allowed`. Keeps references to `value`.
-  YamlEntry(const YamlValue& value, std::string where, std::initializer_list<std::string_view> allowed);
+  YamlEntry(const YamlValue& value, std::string where, const std::vector<std::string_view>& allowed);
 
   // Null where there is no such key.
   const YamlValue* find(std::string_view key) const;

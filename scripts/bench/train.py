@@ -16,7 +16,7 @@ from .peak import watch_peak
 from .ratios import summarize
 
 ROOT = Path(__file__).resolve().parents[2]
-BUNDLED = "portrait-64"
+BUNDLED = ("portrait-64", "portrait-128")  # latents of 16 x 16, batches of 4
 PRECISION = {"float32": "no", "bfloat16": "bf16"}
 CANDIDATES = [(dtype, layout) for dtype in PRECISION for layout in ("contiguous", "channels_last")]
 LORA_RANK = 16
@@ -80,20 +80,20 @@ def random_training(name: str, method: str, batch: int | None, steps: int | None
                     {"model": describe(model), "method": method})
 
 
-def bundled_training(steps: int | None, folder: Path) -> Training:
-    """The defaults of the bundled base: UNet and text encoder, as many class images as photos in a step, an average of the weights. Its class
+def bundled_training(name: str, steps: int | None, folder: Path) -> Training:
+    """The defaults of a bundled base: UNet and text encoder, as many class images as photos in a step, an average of the weights. Its class
     images are generated once, before anything is timed."""
-    base, photos, classes = ROOT / "models" / BUNDLED, ROOT / "examples" / "me", folder / "class_images"
+    base, photos, classes = ROOT / "models" / name, ROOT / "examples" / "me", folder / "class_images"
     ours = ["--class-data-dir", str(classes)]
     theirs = ["--batch", "4", "--latent-size", "16", "--train-text-encoder", "--prior", "--average"]
-    training = Training(base, photos, ours, theirs, steps or 60, 10, {"model": BUNDLED, "method": "full"})
+    training = Training(base, photos, ours, theirs, steps or 60, 10, {"model": name, "method": "full"})
     run_ours(Training(base, photos, ours, theirs, 1, 1, {}), folder / "first", "float32")
     return training
 
 
 def measure_training(name: str, method: str, batch: int | None, steps: int | None, folder: Path, rounds: int) -> dict[str, object]:
     """AdamW with float32 states and clipping at 1 on both sides."""
-    training = bundled_training(steps, folder) if name == BUNDLED else random_training(name, method, batch, steps, folder)
+    training = bundled_training(name, steps, folder) if name in BUNDLED else random_training(name, method, batch, steps, folder)
     our_times, _ = time_each({dtype: lambda dtype=dtype: run_ours(training, folder / "ours", dtype)[0] for dtype in PRECISION})
     their_times, ended = time_each({key: lambda key=key: run_theirs(training, folder / "theirs", *key)[0] for key in CANDIDATES})
     best = min(our_times, key=our_times.get), min(their_times, key=their_times.get)

@@ -17,7 +17,7 @@ using model::CpuImplementation;
 bool has_no_alternative(const CpuChoice& choice) {
   const std::string_view name = choice.name;
   return (name == "products" && !model::can_multiply_by_onednn()) ||
-         (name == "attention_bfloat16" && !model::can_multiply_bfloat16_pairs());
+         (name.ends_with("bfloat16") && !model::can_multiply_bfloat16_pairs());
 }
 
 struct Medians {

@@ -89,6 +89,27 @@ TEST(TiledAttention, PairsOfBfloat16RoundTheSoftmaxToo) {
   }
 }
 
+// The factor of the scores is in dq and dk, that of the softmax' gradient in all of them.
+TEST(TiledAttention, GradientsByPairsAreAsCloseAsTheLibrarys) {
+  if (!can_multiply_bfloat16_pairs()) GTEST_SKIP() << "a CPU without such instructions never takes them";
+  for (const Case& c : kCases) {
+    if (c.keys == 1) continue;  // the softmax is 1, and the gradients of q and k are rounding
+    const variable_list x = inputs(c, torch::kBFloat16);
+    const auto to = [](const torch::Tensor& y) { return y.transpose(1, 2); };
+    const torch::Tensor dy = torch::randn(x[0].sizes()).to(torch::kBFloat16);
+    const torch::Tensor library = at::scaled_dot_product_attention(to(x[0]), to(x[1]), to(x[2]));
+    const variable_list truth = torch::autograd::grad({exact(x)}, x, {dy.to(torch::kFloat64)});
+    const variable_list theirs = torch::autograd::grad({to(library)}, x, {dy});
+    const torch::Tensor pairs = tiled_attention(x[0], x[1], x[2], Vectors::kAvx512Bfloat16);
+    const variable_list ours = torch::autograd::grad({pairs}, x, {dy});
+    for (std::size_t i = 0; i < 3; ++i) {
+      const double most = 1.1 * test::relative_error(theirs[i], truth[i]);
+      EXPECT_LE(test::relative_error(ours[i], truth[i]), most) << i << " " << c.queries << " " << c.keys;
+      EXPECT_GT(test::relative_error(ours[i] * 1.01, truth[i]), most) << i << " " << c.queries << " " << c.keys;
+    }
+  }
+}
+
 TEST(TiledAttention, PairsAreTheChoiceOfTheProcessorsKind) {
   if (!can_multiply_bfloat16_pairs()) GTEST_SKIP() << "a CPU without such instructions never takes them";
   const variable_list x = inputs(kCases[4], torch::kBFloat16);
@@ -99,6 +120,16 @@ TEST(TiledAttention, PairsAreTheChoiceOfTheProcessorsKind) {
     const torch::Tensor y = tiled_attention(x[0], x[1], x[2]);
     EXPECT_EQ(y.equal(tiled_attention(x[0], x[1], x[2], Vectors::kAvx512Bfloat16)), by_pairs);
     EXPECT_EQ(y.equal(tiled_attention(x[0], x[1], x[2], Vectors::kAvx512)), !by_pairs);
+  }
+  implementation.bfloat16_pairs = true;  // so that the results are equal, from which gradients are computed
+  const auto gradient = [&x](const torch::Tensor& y) {
+    return torch::autograd::grad({y}, {x[0]}, {torch::ones_like(y)})[0];
+  };
+  const torch::Tensor by_pairs = gradient(tiled_attention(x[0], x[1], x[2], Vectors::kAvx512Bfloat16));
+  for (const bool backward_too : {true, false}) {
+    implementation.backward_pairs = backward_too;
+    const CpuImplementationScope scope(implementation);
+    EXPECT_EQ(gradient(tiled_attention(x[0], x[1], x[2])).equal(by_pairs), backward_too);
   }
 }
 
@@ -141,25 +172,27 @@ TEST(TiledAttention, NotANumberStaysInItsRowOfQueries) {
 }
 
 TEST(TiledAttention, BitsDependNeitherOnBatchNorOnThreads) {
-  const variable_list x = inputs({3, 2, 200, 130, 40});
-  const auto run = [](const variable_list& y) {
-    const torch::Tensor out = tiled_attention(y[0], y[1], y[2]);
-    variable_list all = torch::autograd::grad({out}, y, {torch::ones_like(out)});
-    all.push_back(out.detach());
-    return all;
-  };
-  const int threads = at::get_num_threads();
-  at::set_num_threads(1);
-  const variable_list alone = run(x);
-  at::set_num_threads(2);
-  const variable_list together = run(x);
-  at::set_num_threads(threads);
-  variable_list second;
-  for (const torch::Tensor& each : x) second.push_back(each.detach().slice(0, 1, 2).clone().set_requires_grad(true));
-  const variable_list one = run(second);
-  for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_TRUE(torch::equal(alone[i], together[i]));
-    EXPECT_TRUE(torch::equal(alone[i].slice(0, 1, 2), one[i]));
+  for (const torch::Dtype dtype : {torch::kFloat32, torch::kBFloat16}) {
+    const variable_list x = inputs({3, 2, 200, 130, 40}, dtype);
+    const auto run = [](const variable_list& y) {
+      const torch::Tensor out = tiled_attention(y[0], y[1], y[2]);
+      variable_list all = torch::autograd::grad({out}, y, {torch::ones_like(out)});
+      all.push_back(out.detach());
+      return all;
+    };
+    const int threads = at::get_num_threads();
+    at::set_num_threads(1);
+    const variable_list alone = run(x);
+    at::set_num_threads(2);
+    const variable_list together = run(x);
+    at::set_num_threads(threads);
+    variable_list second;
+    for (const torch::Tensor& each : x) second.push_back(each.detach().slice(0, 1, 2).clone().set_requires_grad(true));
+    const variable_list one = run(second);
+    for (std::size_t i = 0; i < 4; ++i) {
+      EXPECT_TRUE(torch::equal(alone[i], together[i]));
+      EXPECT_TRUE(torch::equal(alone[i].slice(0, 1, 2), one[i]));
+    }
   }
 }
 

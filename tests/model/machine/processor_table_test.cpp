@@ -51,21 +51,23 @@ TEST_F(ProcessorTable, AnEntryTakesThePlaceOfItsKindAlone) {
 
 TEST_F(ProcessorTable, KeepsImplementationsAndTakesTheDefaultForThoseThatAreNotNamed) {
   const ProcessorKind kind{"A", "1", "2", "avx2"};
-  const CpuImplementation libraries{false, false, false, false, false, false};
+  const CpuImplementation libraries{false, false, false, false, false, false, false};
   add_processor(real_file_system(), table_, {kind, "float32", "float32", "here", libraries});
   EXPECT_EQ(find_processor(kind)->implementation, libraries);
   const std::string entry =
       "processors:\n  - {vendor: A, family: 1, model: 2, isa: avx2, sample: float32, train: float32, measured: x";
-  write(entry + ", convolutions: library}\n");
-  CpuImplementation one = default_cpu_implementation();
-  one.patch_convolutions = false;
-  EXPECT_EQ(find_processor(kind)->implementation, one);
+  for (const CpuChoice& choice : kCpuChoices) {
+    write(entry + ", " + choice.name + ": " + std::string(choice.values[1]) + "}\n");
+    CpuImplementation one = default_cpu_implementation();
+    one.*choice.is_first = false;
+    EXPECT_EQ(find_processor(kind)->implementation, one) << choice.name;
+  }
   write(entry + ", attention: fast}\n");
   EXPECT_THAT(error(), HasSubstr("processors.yaml:2: attention is not allowed (got fast) (allowed: tiled, library)"));
 }
 
 TEST_F(ProcessorTable, AProcessTakesTheImplementationsOfItsTable) {
-  const CpuImplementation libraries{false, false, false, false, false, false};
+  const CpuImplementation libraries{false, false, false, false, false, false, false};
   add_processor(real_file_system(), table_, {processor_kind(), "float32", "float32", "here", libraries});
   take_implementation_from_table();
   EXPECT_EQ(cpu_implementation(), libraries);

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "model/base/error.h"
 
 namespace sdtune::train {
@@ -16,13 +20,18 @@ Json state_with_implementation(const model::CpuImplementation& implementation) {
 // What a run began with before a choice existed is the choice's second value: it goes on with the same bits.
 TEST(RunState, OfBeforeAChoiceGoesOnWithout) {
   const model::CpuImplementation ours;
-  ASSERT_TRUE(ours.winograd_convolutions);
-  Json json = state_with_implementation(ours);
+  const Json json = state_with_implementation(ours);
   EXPECT_EQ(RunState::from_json(json, "state").implementation, ours);
-  json["implementation"].erase("convolutions_3x3");
-  model::CpuImplementation before = ours;
-  before.winograd_convolutions = false;
-  EXPECT_EQ(RunState::from_json(json, "state").implementation, before);
+  const std::vector<std::string> later = {"convolutions_3x3", "attention_bfloat16", "attention_backward_bfloat16"};
+  for (const model::CpuChoice& choice : model::kCpuChoices) {
+    Json older = json;
+    older["implementation"].erase(choice.name);
+    EXPECT_EQ(choice.came_later, std::count(later.begin(), later.end(), choice.name) == 1) << choice.name;
+    if (!choice.came_later) continue;
+    model::CpuImplementation before = ours;
+    before.*choice.is_first = false;
+    EXPECT_EQ(RunState::from_json(older, "state").implementation, before) << choice.name;
+  }
 }
 
 TEST(RunState, RefusesWhatIsNoChoice) {
