@@ -19,6 +19,7 @@ struct CpuImplementation {
   bool winograd_convolutions = true;  // 3 x 3 of large maps (kernels/winograd_conv2d.h), else products one by one
   bool bfloat16_pairs = true;         // attention's products where the CPU has instructions for them, else float32
   bool backward_pairs = true;         // the same of its backward pass
+  bool bfloat16_patches = true;       // convolutions of few pixels in bfloat16 (kernels/conv2d.h), else oneDNN's
 
   bool operator==(const CpuImplementation&) const = default;
 };
@@ -48,6 +49,7 @@ inline constexpr std::array kCpuChoices = {
     CpuChoice{"convolutions_3x3", &CpuImplementation::winograd_convolutions, {"winograd", "direct"}, true},
     CpuChoice{"attention_bfloat16", &CpuImplementation::bfloat16_pairs, {"pairs", "float32"}, true},
     CpuChoice{"attention_backward_bfloat16", &CpuImplementation::backward_pairs, {"pairs", "float32"}, true},
+    CpuChoice{"convolutions_bfloat16", &CpuImplementation::bfloat16_patches, {"patches", "library"}, true},
 };
 
 // For a kind of processor that nothing was measured on: ours; products by oneDNN with AVX-512, which MKL keeps its
@@ -55,7 +57,7 @@ inline constexpr std::array kCpuChoices = {
 CpuImplementation default_cpu_implementation();
 
 // "attention tiled, products mkl, convolutions patches, layout channels_last, convolutions_3x3 winograd,
-// attention_bfloat16 pairs, attention_backward_bfloat16 pairs".
+// attention_bfloat16 pairs, attention_backward_bfloat16 pairs, convolutions_bfloat16 patches".
 std::string implementation_text(const CpuImplementation& implementation);
 
 // What holds now: that of the innermost scope, else what the process's source says, which is asked once, else the

@@ -1,9 +1,12 @@
 #include "model/kernels/conv2d.h"
 
+#include <ATen/ops/convolution_backward.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <array>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "model/core/cpu_implementation.h"
@@ -28,6 +31,13 @@ constexpr int64_t kWeightCopies = 2;
 
 bool are_patches_cheaper(int64_t rows, int64_t out_channels) {
   return rows <= kWeightCopies * out_channels;
+}
+
+// In bfloat16 the weight is half as large, and patches of as many rows take as long as the copies. The gradient of the
+// weight, which LibTorch brings back from blocks, takes up to twenty times as long as the product: 48 and 2.4 ms for
+// 1280 -> 1280 channels of 8 x 8 px with 2 threads on an EPYC of family 26, model 2.
+bool are_patches_cheaper_in_bfloat16(int64_t rows, int64_t out_channels) {
+  return rows <= out_channels;
 }
 
 // A channels_last map as a matrix with a row a pixel; shares memory.
@@ -57,18 +67,52 @@ torch::Tensor input_gradient(const torch::Tensor& patches, const torch::Tensor& 
   return patches.view({x.size(0), x.size(2), x.size(3), x.size(1)}).permute({0, 3, 1, 2});
 }
 
+// A lone image that was made of a sequence has any number as the stride of its batch. LibTorch takes it for a
+// contiguous map then: it would copy it, and all maps behind it, into that order.
+torch::Tensor with_usual_strides(const torch::Tensor& map) {
+  const int64_t row = map.size(3) * map.size(1);
+  return map.as_strided(map.sizes(), {map.size(2) * row, 1, row, map.size(1)});
+}
+
+// Which passes of a convolution multiply patches; the others are LibTorch's.
+struct PatchPasses {
+  bool result;
+  bool input, weight;  // the gradients
+};
+
+// Of bfloat16 as batches of one matrix, by oneDNN (matrix_product.cpp says why not as a matrix alone).
+torch::Tensor patch_product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias = {}) {
+  return a.scalar_type() == torch::kBFloat16 ? onednn_product(a, b, bias) : product(a, b, bias);
+}
+
+// The gradients of input, weight and bias that are `wanted`.
+std::tuple<torch::Tensor, torch::Tensor, torch::Tensor> library_backward(const torch::Tensor& dy,
+                                                                         const torch::Tensor& x,
+                                                                         const torch::Tensor& weight,
+                                                                         const PatchShape& shape,
+                                                                         std::array<bool, 3> wanted) {
+  return at::convolution_backward(dy, x, weight, at::OptionalIntArrayRef({weight.size(0)}),
+                                  {shape.stride, shape.stride}, {shape.padding, shape.padding}, {1, 1},
+                                  /*transposed=*/false, {0, 0}, /*groups=*/1, wanted);
+}
+
 struct PatchConvolution : torch::autograd::Function<PatchConvolution> {
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x, const torch::Tensor& weight,
-                               const std::optional<torch::Tensor>& bias, const PatchShape& shape) {
-    RECORD_FUNCTION("sdtune::patch_convolution",  // the first arguments of aten::convolution
-                    std::vector<c10::IValue>(
-                        {x, weight, bias, std::vector<int64_t>{shape.stride}, std::vector<int64_t>{shape.padding}}));
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& map, const torch::Tensor& weight,
+                               const std::optional<torch::Tensor>& bias, const PatchShape& shape,
+                               const PatchPasses& passes) {
+    const torch::Tensor x = with_usual_strides(map);
     context->save_for_backward({x, weight});
     context->saved_data["has_bias"] = bias.has_value();
     context->saved_data["stride"] = shape.stride;
     context->saved_data["padding"] = shape.padding;
+    context->saved_data["input"] = passes.input;
+    context->saved_data["weight"] = passes.weight;
+    if (!passes.result) return torch::conv2d(x, weight, bias, shape.stride, shape.padding);
+    RECORD_FUNCTION("sdtune::patch_convolution",  // the first arguments of aten::convolution
+                    std::vector<c10::IValue>(
+                        {x, weight, bias, std::vector<int64_t>{shape.stride}, std::vector<int64_t>{shape.padding}}));
     const auto out_size = [&](int64_t size) { return (size + 2 * shape.padding - shape.kernel) / shape.stride + 1; };
-    return as_map(product(patches_of(x, shape), weight.flatten(1).t(), bias.value_or(torch::Tensor())), x.size(0),
+    return as_map(patch_product(patches_of(x, shape), weight.flatten(1).t(), bias.value_or(torch::Tensor())), x.size(0),
                   out_size(x.size(2)), out_size(x.size(3)));
   }
 
@@ -78,12 +122,22 @@ struct PatchConvolution : torch::autograd::Function<PatchConvolution> {
     const PatchShape shape = {.kernel = weight.size(2),
                               .stride = context->saved_data["stride"].toInt(),
                               .padding = context->saved_data["padding"].toInt()};
+    const bool by_patches[] = {context->saved_data["input"].toBool(), context->saved_data["weight"].toBool()};
+    const auto wanted = [&](std::size_t input, bool is_by_patches) {
+      return context->needs_input_grad(input) && by_patches[input] == is_by_patches;
+    };
+    variable_list out(5);
+    if (wanted(0, false) || wanted(1, false)) {
+      std::tie(out[0], out[1], std::ignore) =
+          library_backward(gradients[0], x, weight, shape, {wanted(0, false), wanted(1, false), false});
+    }
     const torch::Tensor dy = pixels_as_rows(gradients[0]);
-    RECORD_FUNCTION("sdtune::patch_convolution_backward",
-                    std::vector<c10::IValue>({dy, weight, context->needs_input_grad(0), context->needs_input_grad(1)}));
-    variable_list out(4);
-    if (context->needs_input_grad(1)) out[1] = product(dy.t(), patches_of(x, shape)).view_as(weight);
-    if (context->needs_input_grad(0)) out[0] = input_gradient(product(dy, weight.flatten(1)), x, shape);
+    if (wanted(0, true) || wanted(1, true)) {
+      RECORD_FUNCTION("sdtune::patch_convolution_backward",
+                      std::vector<c10::IValue>({dy, weight, wanted(0, true), wanted(1, true)}));
+      if (wanted(1, true)) out[1] = patch_product(dy.t(), patches_of(x, shape)).view_as(weight);
+      if (wanted(0, true)) out[0] = input_gradient(patch_product(dy, weight.flatten(1)), x, shape);
+    }
     const bool has_bias = context->saved_data["has_bias"].toBool();  // without one there is no third edge to ask for
     if (has_bias && context->needs_input_grad(2)) out[2] = dy.sum(0);
     return out;
@@ -92,6 +146,28 @@ struct PatchConvolution : torch::autograd::Function<PatchConvolution> {
 
 bool is_channels_last(const torch::Tensor& x) {
   return x.is_contiguous(torch::MemoryFormat::ChannelsLast);
+}
+
+// Unset: LibTorch takes the whole convolution.
+std::optional<PatchPasses> passes_by_patches(const torch::Tensor& x, const torch::Tensor& weight,
+                                             const PatchShape& shape) {
+  const bool can = x.is_cpu() && !is_of_sizes_only() && weight.is_contiguous() && is_channels_last(x) &&
+                   weight.scalar_type() == x.scalar_type();
+  if (!can) return std::nullopt;
+  const int64_t rows = x.size(0) * x.size(2) * x.size(3) / (shape.stride * shape.stride), out = weight.size(0);
+  if (x.scalar_type() == torch::kFloat32 && cpu_implementation().patch_convolutions) {
+    if (is_pointwise(shape) || are_patches_cheaper(rows, out)) return PatchPasses{true, true, true};
+  }
+  if (x.scalar_type() == torch::kBFloat16 && cpu_implementation().bfloat16_patches) {
+    const bool is_cheaper = are_patches_cheaper_in_bfloat16(rows, out);
+    // A pixel's gradient is a sum over patches: their entries would be rounded, and then the sum.
+    const PatchPasses passes = {.result = is_cheaper,
+                                .input = is_cheaper && is_pointwise(shape),
+                                .weight = are_patches_cheaper(rows, out) && asks_for_gradient({weight})};
+    const bool has_usual_strides = x.suggest_memory_format() == torch::MemoryFormat::ChannelsLast;
+    if (passes.result || passes.weight || !has_usual_strides) return passes;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -109,12 +185,8 @@ torch::Tensor conv2d(const torch::Tensor& x, const torch::Tensor& weight, const 
     return packed_conv2d(x, weight, bias, shape, *packed);
   }
   const PatchShape patch = {.kernel = weight.size(2), .stride = shape.stride, .padding = shape.padding};
-  if (x.is_cpu() && x.scalar_type() == torch::kFloat32 && !is_of_sizes_only() && weight.is_contiguous() &&
-      is_channels_last(x) && cpu_implementation().patch_convolutions) {
-    const int64_t rows = x.size(0) * x.size(2) * x.size(3) / (shape.stride * shape.stride);
-    if (is_pointwise(patch) || are_patches_cheaper(rows, weight.size(0))) {
-      return PatchConvolution::apply(x, weight, bias_or_none(bias), patch);
-    }
+  if (const auto passes = passes_by_patches(x, weight, patch)) {
+    return PatchConvolution::apply(x, weight, bias_or_none(bias), patch, *passes);
   }
   return torch::conv2d(x, weight, bias, shape.stride, shape.padding);
 }

@@ -24,19 +24,20 @@ struct PatchGrid {
 };
 
 // One row: channel c's value at tap t goes to column c * taps + t.
-void gather_row(const float* x, float* row, const PatchGrid& grid, int64_t index) {
+template <class T>
+void gather_row(const T* x, T* row, const PatchGrid& grid, int64_t index) {
   const int64_t out_x = index % grid.out_width, out_y = index / grid.out_width % grid.out_height;
-  const float* image = x + index / (grid.out_width * grid.out_height) * grid.height * grid.width * grid.channels;
+  const T* image = x + index / (grid.out_width * grid.out_height) * grid.height * grid.width * grid.channels;
   const int64_t taps = grid.taps();
   for (int64_t tap = 0; tap < taps; ++tap) {
     const int64_t in_y = out_y * grid.shape.stride + tap / grid.shape.kernel - grid.shape.padding;
     const int64_t in_x = out_x * grid.shape.stride + tap % grid.shape.kernel - grid.shape.padding;
-    float* column = row + tap;
+    T* column = row + tap;
     if (in_y < 0 || in_y >= grid.height || in_x < 0 || in_x >= grid.width) {
-      for (int64_t c = 0; c < grid.channels; ++c) column[c * taps] = 0.0f;
+      for (int64_t c = 0; c < grid.channels; ++c) column[c * taps] = T(0.0f);
       continue;
     }
-    const float* pixel = image + (in_y * grid.width + in_x) * grid.channels;
+    const T* pixel = image + (in_y * grid.width + in_x) * grid.channels;
     for (int64_t c = 0; c < grid.channels; ++c) column[c * taps] = pixel[c];
   }
 }
@@ -59,17 +60,26 @@ void sum_into_pixel(const float* patches, float* pixel, const PatchGrid& grid, i
   }
 }
 
+template <class T>
+void gather_rows(const torch::Tensor& x, const PatchGrid& grid, const torch::Tensor& patches) {
+  const int64_t columns = patches.size(1);
+  const auto* in = x.const_data_ptr<T>();
+  auto* out = patches.mutable_data_ptr<T>();
+  at::parallel_for(0, grid.rows(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) gather_row(in, out + row * columns, grid, row);
+  });
+}
+
 }  // namespace
 
 torch::Tensor gather_patches(const torch::Tensor& x, const PatchShape& shape) {
   const PatchGrid grid(x, shape);
-  const int64_t columns = grid.channels * grid.taps();
-  torch::Tensor patches = torch::empty({grid.rows(), columns}, x.options());
-  const auto* in = x.const_data_ptr<float>();
-  auto* out = patches.mutable_data_ptr<float>();
-  at::parallel_for(0, grid.rows(), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) gather_row(in, out + row * columns, grid, row);
-  });
+  torch::Tensor patches = torch::empty({grid.rows(), grid.channels * grid.taps()}, x.options());
+  if (x.scalar_type() == torch::kBFloat16) {
+    gather_rows<c10::BFloat16>(x, grid, patches);
+  } else {
+    gather_rows<float>(x, grid, patches);
+  }
   return patches;
 }
 

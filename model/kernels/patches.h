@@ -11,12 +11,12 @@ struct PatchShape {
   int64_t padding = 1;
 };
 
-// x [B, C, H, W], float32 and channels_last -> [B * H' * W', C * k * k], columns in the order of a weight [out, C, k,
-// k]; zero outside the map.
+// x [B, C, H, W], float32 or bfloat16, channels_last -> [B * H' * W', C * k * k], columns in the order of a weight
+// [out, C, k, k]; zero outside the map.
 torch::Tensor gather_patches(const torch::Tensor& x, const PatchShape& shape);
 
-// The transpose of gather_patches: adds each entry of `patches` to the pixel it came from. `like` gives the map's
-// shape.
+// The transpose of gather_patches: adds each entry of `patches`, float32, to the pixel it came from. `like` gives the
+// map's shape.
 torch::Tensor scatter_patches(const torch::Tensor& patches, const torch::Tensor& like, const PatchShape& shape);
 
 }  // namespace sdtune::model

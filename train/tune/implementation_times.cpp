@@ -16,8 +16,9 @@ using model::CpuImplementation;
 // Its other value would change nothing.
 bool has_no_alternative(const CpuChoice& choice) {
   const std::string_view name = choice.name;
-  return (name == "products" && !model::can_multiply_by_onednn()) ||
-         (name.ends_with("bfloat16") && !model::can_multiply_bfloat16_pairs());
+  const bool is_by_onednn = name == "products" || name == "convolutions_bfloat16";
+  const bool is_by_pairs = name == "attention_bfloat16" || name == "attention_backward_bfloat16";
+  return (is_by_onednn && !model::can_multiply_by_onednn()) || (is_by_pairs && !model::can_multiply_bfloat16_pairs());
 }
 
 struct Medians {

@@ -4,8 +4,11 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
 
+#include <array>
 #include <tuple>
 
+#include "model/core/cpu_implementation.h"
+#include "model/kernels/float32_compute.h"
 #include "tests/support/relative_error.h"
 
 namespace sdtune::model {
@@ -54,6 +57,78 @@ TEST(Conv2d, ResultMayBeAddedToInPlace) {
   EXPECT_TRUE(torch::allclose(sum, apart, 1e-4, 1e-5));
   const auto gradient = [&](const torch::Tensor& y) { return torch::autograd::grad({y.square().sum()}, {weight})[0]; };
   EXPECT_LE(test::relative_error(gradient(sum), gradient(apart)), 1e-5);
+}
+
+class Bfloat16Cases : public testing::TestWithParam<ConvCase> {};
+
+struct Passes {
+  torch::Tensor y;
+  torch::autograd::variable_list gradients;  // of x, weight and bias
+};
+
+Passes all_passes(const ConvCase& sizes, torch::Dtype dtype, bool by_patches) {
+  const auto [batch, in, out, height, width, kernel, stride, padding] = sizes;
+  torch::manual_seed(0);
+  const auto leaf = [dtype](const torch::Tensor& t) {
+    return t.to(torch::kBFloat16).to(dtype).detach().set_requires_grad(true);
+  };
+  const torch::Tensor x = leaf(torch::randn({batch, in, height, width}).contiguous(torch::MemoryFormat::ChannelsLast));
+  const torch::Tensor weight = leaf(torch::randn({out, in, kernel, kernel})), bias = leaf(torch::randn({out}));
+  CpuImplementation implementation = default_cpu_implementation();
+  implementation.bfloat16_patches = by_patches;
+  const CpuImplementationScope scope(implementation);
+  const torch::Tensor y = dtype == torch::kFloat64 ? torch::conv2d(x, weight, bias, stride, padding)
+                                                   : conv2d(x, weight, bias, {.stride = stride, .padding = padding});
+  const torch::Tensor dy = torch::randn(y.sizes()).to(torch::kBFloat16).to(dtype);
+  return {y, torch::autograd::grad({y}, {x, weight, bias}, {dy})};
+}
+
+// Both round each result once; an error of a hundredth shows.
+TEST_P(Bfloat16Cases, AreAsCloseAsTheLibrarys) {
+  const Passes ours = all_passes(GetParam(), torch::kBFloat16, true),
+               library = all_passes(GetParam(), torch::kBFloat16, false),
+               truth = all_passes(GetParam(), torch::kFloat64, false);
+  EXPECT_EQ(ours.y.suggest_memory_format(), torch::MemoryFormat::ChannelsLast);
+  const auto expect_as_close = [](const torch::Tensor& mine, const torch::Tensor& theirs, const torch::Tensor& exact) {
+    const double most = 1.1 * test::relative_error(theirs, exact);
+    EXPECT_LE(test::relative_error(mine, exact), most);
+    EXPECT_GT(test::relative_error(mine * 1.01, exact), most);
+  };
+  expect_as_close(ours.y, library.y, truth.y);
+  for (size_t i = 0; i < 3; ++i) expect_as_close(ours.gradients[i], library.gradients[i], truth.gradients[i]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, Bfloat16Cases,
+                         testing::Values(ConvCase{2, 8, 128, 6, 4, 3, 1, 1},     // products of patches
+                                         ConvCase{1, 8, 64, 9, 7, 3, 2, 1},      // stride 2, odd size
+                                         ConvCase{1, 64, 64, 6, 6, 1, 1, 0},     // pointwise
+                                         ConvCase{1, 32, 64, 10, 10, 3, 1, 1},   // the gradient of the weight alone
+                                         ConvCase{2, 8, 16, 32, 32, 3, 1, 1}));  // LibTorch's own way
+
+TEST(Conv2d, InBfloat16FewPixelsGoByPatches) {
+  if (computes_in_float32(torch::zeros({1}, torch::kBFloat16))) GTEST_SKIP() << "bfloat16 is computed in float32 here";
+  const auto equal = [](const ConvCase& sizes) {
+    const Passes ours = all_passes(sizes, torch::kBFloat16, true), theirs = all_passes(sizes, torch::kBFloat16, false);
+    return std::array<bool, 3>{ours.y.equal(theirs.y), ours.gradients[0].equal(theirs.gradients[0]),
+                               ours.gradients[1].equal(theirs.gradients[1])};
+  };
+  EXPECT_EQ(equal({2, 640, 128, 8, 8, 3, 1, 1}), (std::array<bool, 3>{false, true, false}));  // 128 rows
+  EXPECT_EQ(equal({3, 640, 128, 8, 8, 3, 1, 1}), (std::array<bool, 3>{true, true, false}));   // 192
+  EXPECT_EQ(equal({5, 640, 128, 8, 8, 3, 1, 1}), (std::array<bool, 3>{true, true, true}));    // 320
+}
+
+// LibTorch takes a lone image that was made of a sequence for a contiguous map.
+TEST(Conv2d, ALoneImageKeepsItsMemoryOrderInBfloat16) {
+  if (computes_in_float32(torch::zeros({1}, torch::kBFloat16))) GTEST_SKIP() << "bfloat16 is computed in float32 here";
+  torch::manual_seed(0);
+  const torch::Tensor sequence = torch::randn({1, 256, 16}).to(torch::kBFloat16);
+  const torch::Tensor map = sequence.transpose(1, 2).unflatten(2, {16, 16});
+  const torch::Tensor weight = torch::randn({16, 16, 1, 1}).to(torch::kBFloat16),
+                      bias = torch::zeros({16}, torch::kBFloat16);
+  ASSERT_EQ(torch::conv2d(map, weight, bias).suggest_memory_format(), torch::MemoryFormat::Contiguous);
+  const torch::Tensor y = conv2d(map, weight, bias, {});
+  EXPECT_EQ(y.suggest_memory_format(), torch::MemoryFormat::ChannelsLast);
+  EXPECT_LE(test::relative_error(y, torch::conv2d(map, weight, bias)), 1e-2);
 }
 
 }  // namespace

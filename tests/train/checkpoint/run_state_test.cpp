@@ -22,7 +22,8 @@ TEST(RunState, OfBeforeAChoiceGoesOnWithout) {
   const model::CpuImplementation ours;
   const Json json = state_with_implementation(ours);
   EXPECT_EQ(RunState::from_json(json, "state").implementation, ours);
-  const std::vector<std::string> later = {"convolutions_3x3", "attention_bfloat16", "attention_backward_bfloat16"};
+  const std::vector<std::string> later = {"convolutions_3x3", "attention_bfloat16", "attention_backward_bfloat16",
+                                          "convolutions_bfloat16"};
   for (const model::CpuChoice& choice : model::kCpuChoices) {
     Json older = json;
     older["implementation"].erase(choice.name);
