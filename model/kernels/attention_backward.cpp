@@ -4,6 +4,7 @@
 #include "model/kernels/attention_rows.h"
 #include "model/kernels/attention_tiles.h"
 #include "model/kernels/attention_work.h"
+#include "model/kernels/register_products.h"
 
 namespace sdtune::model::attention {
 namespace {
@@ -96,18 +97,18 @@ SDTUNE_INLINE void add_tile(const Sizes& sizes, const Packed& packed, const floa
   std::copy_n(packed.dots + query, queries, dots);
   std::fill_n(ones, kKeys, 1.0f);
   float *scores = packed.scores, *gradients = packed.gradients;
-  update<Cpu>({packed.k + key * width, width, 1}, {packed.q_columns + query * sizes.head, kQueries}, keys, sizes.head,
-              columns, nullptr, scores, kQueries);
-  update<Cpu>({packed.v + key * width, width, 1}, {packed.dy_columns + query * sizes.head, kQueries}, keys, sizes.head,
-              columns, nullptr, gradients, kQueries);
+  products::update<Cpu>({packed.k + key * width, width, 1}, {packed.q_columns + query * sizes.head, kQueries}, keys,
+                        sizes.head, columns, nullptr, scores, kQueries);
+  products::update<Cpu>({packed.v + key * width, width, 1}, {packed.dy_columns + query * sizes.head, kQueries}, keys,
+                        sizes.head, columns, nullptr, gradients, kQueries);
   for (int64_t i = 0; i < columns; i += Cpu::kLanes)
     softmax_gradient<Cpu>({scores, gradients, log_sums, dots}, keys, i);
-  update<Cpu>({scores, kQueries, 1}, {packed.dy + query * width, width}, keys, queries, used, ones,
-              packed.dv + key * width, width);
-  update<Cpu>({gradients, kQueries, 1}, {packed.q + query * width, width}, keys, queries, used, ones,
-              packed.dk + key * width, width);
-  update<Cpu>({gradients, 1, kQueries}, {packed.k + key * width, width}, queries, keys, used, ones,
-              packed.dq + query * width, width);
+  products::update<Cpu>({scores, kQueries, 1}, {packed.dy + query * width, width}, keys, queries, used, ones,
+                        packed.dv + key * width, width);
+  products::update<Cpu>({gradients, kQueries, 1}, {packed.q + query * width, width}, keys, queries, used, ones,
+                        packed.dk + key * width, width);
+  products::update<Cpu>({gradients, 1, kQueries}, {packed.k + key * width, width}, queries, keys, used, ones,
+                        packed.dq + query * width, width);
 }
 
 template <class Cpu>

@@ -6,6 +6,7 @@
 #include "model/kernels/attention_rows.h"
 #include "model/kernels/attention_tiles.h"
 #include "model/kernels/attention_work.h"
+#include "model/kernels/register_products.h"
 
 namespace sdtune::model::attention {
 namespace {
@@ -134,10 +135,10 @@ SDTUNE_INLINE void add_tile(const Sizes& sizes, const PairHead& packed, const fl
   std::copy_n(all_log_sums + query, queries, log_sums);
   std::copy_n(packed.dots + query, queries, dots);
   std::fill_n(ones, kKeys, 1.0f);
-  update<Pairs>({packed.k + key * width, width, 1}, {packed.q_columns + query * depth, kQueries}, keys, depth, columns,
-                nullptr, tile.scores, kQueries);
-  update<Pairs>({packed.v + key * width, width, 1}, {packed.dy_columns + query * depth, kQueries}, keys, depth, columns,
-                nullptr, tile.softmax_gradients, kQueries);
+  products::update<Pairs>({packed.k + key * width, width, 1}, {packed.q_columns + query * depth, kQueries}, keys, depth,
+                          columns, nullptr, tile.scores, kQueries);
+  products::update<Pairs>({packed.v + key * width, width, 1}, {packed.dy_columns + query * depth, kQueries}, keys,
+                          depth, columns, nullptr, tile.softmax_gradients, kQueries);
   const float factor = 1.0f / std::sqrt(static_cast<float>(sizes.head));
   for (int64_t first = 0; first < columns; first += 2 * Pairs::kLanes) {
     VectorOfQueries of[2];
@@ -150,12 +151,12 @@ SDTUNE_INLINE void add_tile(const Sizes& sizes, const PairHead& packed, const fl
     if (keys % kNumbers != 0) round_two_keys(tile, of, keys - 1, false, first);
   }
   const int64_t query_pairs = (queries + 1) / kNumbers, key_pairs = (keys + 1) / kNumbers;
-  update<Pairs>({tile.softmax, kRowOfPairs, 1}, {packed.dy_rows + query / kNumbers * width, width}, keys, query_pairs,
-                used, ones, packed.dv + key * width, width);
-  update<Pairs>({tile.gradients, kRowOfPairs, 1}, {packed.q_rows + query / kNumbers * width, width}, keys, query_pairs,
-                used, ones, packed.dk + key * width, width);
-  update<Pairs>({tile.gradients_of_keys, 1, kQueries}, {packed.k_rows + key / kNumbers * width, width}, queries,
-                key_pairs, used, ones, packed.dq + query * width, width);
+  products::update<Pairs>({tile.softmax, kRowOfPairs, 1}, {packed.dy_rows + query / kNumbers * width, width}, keys,
+                          query_pairs, used, ones, packed.dv + key * width, width);
+  products::update<Pairs>({tile.gradients, kRowOfPairs, 1}, {packed.q_rows + query / kNumbers * width, width}, keys,
+                          query_pairs, used, ones, packed.dk + key * width, width);
+  products::update<Pairs>({tile.gradients_of_keys, 1, kQueries}, {packed.k_rows + key / kNumbers * width, width},
+                          queries, key_pairs, used, ones, packed.dq + query * width, width);
 }
 
 SDTUNE_AVX512_BF16 void run_head(const Sizes& sizes, const BackwardHead& head, const PairHead& packed) {

@@ -4,6 +4,7 @@
 #include "model/kernels/attention_rows.h"
 #include "model/kernels/attention_tiles.h"
 #include "model/kernels/attention_work.h"
+#include "model/kernels/register_products.h"
 
 namespace sdtune::model::attention {
 namespace {
@@ -103,11 +104,11 @@ SDTUNE_INLINE void add_keys(const Block& block, const Sizes& sizes, const KeyTil
   float scales[kQueries];
   const Softmax softmax = {block.largest, block.sums, scales, score_factor(sizes)};
   constexpr int64_t kNumbers = Cpu::kHasPairs ? 2 : 1;  // of what is multiplied at once
-  update<Cpu>({tile.keys, width, 1}, {block.queries, kQueries}, tile.count, sizes.head / kNumbers, columns, nullptr,
-              tile.scores, kQueries);
+  products::update<Cpu>({tile.keys, width, 1}, {block.queries, kQueries}, tile.count, sizes.head / kNumbers, columns,
+                        nullptr, tile.scores, kQueries);
   for (int64_t i = 0; i < columns; i += Cpu::kLanes) next_keys<Cpu>(softmax, tile.scores, tile.count, i);
-  update<Cpu>({tile.scores, 1, kQueries}, {tile.values, width}, count, (tile.count + kNumbers - 1) / kNumbers,
-              used_width<Cpu>(sizes), scales, block.results, width);
+  products::update<Cpu>({tile.scores, 1, kQueries}, {tile.values, width}, count, (tile.count + kNumbers - 1) / kNumbers,
+                        used_width<Cpu>(sizes), scales, block.results, width);
 }
 
 SDTUNE_INLINE void finish(const Block& block, const Sizes& sizes, const ForwardHead& head, int64_t first,

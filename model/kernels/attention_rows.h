@@ -2,11 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "model/kernels/attention_tiles.h"
 #include "model/kernels/attention_work.h"
+#include "model/kernels/register_products.h"
 
 namespace sdtune::model::attention {
 
@@ -38,11 +38,6 @@ SDTUNE_INLINE void read_rows(const Rows& rows, int64_t first, int64_t count, con
   } else {
     read_rows_of(static_cast<const float*>(rows.data) + first * rows.step, rows.step, count, sizes, factor, to);
   }
-}
-
-// Pairs of bfloat16 numbers lie in the memory of one of float32, the first one in its low half.
-SDTUNE_INLINE float pair_of(c10::BFloat16 first, c10::BFloat16 second) {
-  return std::bit_cast<float>(std::uint32_t{first.x} | std::uint32_t{second.x} << 16);
 }
 
 // Two vectors of numbers rounded to bfloat16, in the memory of one: the first one's, then the second one's.
@@ -84,7 +79,8 @@ SDTUNE_INLINE void read_pairs_of_rows(const Rows& rows, int64_t first, int64_t c
   for (int64_t r = 0; r < count; r += 2, to += width) {
     const c10::BFloat16* one = row_of(rows, first + r);
     const c10::BFloat16* next = r + 1 < count ? row_of(rows, first + r + 1) : nullptr;
-    for (int64_t i = 0; i < sizes.head; ++i) to[i] = pair_of(one[i], next == nullptr ? c10::BFloat16() : next[i]);
+    for (int64_t i = 0; i < sizes.head; ++i)
+      to[i] = products::pair_of(one[i], next == nullptr ? c10::BFloat16() : next[i]);
     std::fill(to + sizes.head, to + width, 0.0f);
   }
 }
@@ -95,7 +91,7 @@ SDTUNE_INLINE void read_columns_of_pairs(const Rows& rows, int64_t first, int64_
   for (int64_t r = 0; r < kQueries; ++r) {
     const c10::BFloat16* row = r < count ? row_of(rows, first + r) : nullptr;
     for (int64_t i = 0; i < sizes.head; i += 2) {
-      to[i / 2 * kQueries + r] = row == nullptr ? 0.0f : pair_of(row[i], row[i + 1]);
+      to[i / 2 * kQueries + r] = row == nullptr ? 0.0f : products::pair_of(row[i], row[i + 1]);
     }
   }
 }

@@ -1,4 +1,4 @@
-// Products of small matrices that stay in registers, for attention on a CPU.
+// The tiles of attention on a CPU, and the exponential function of its softmax.
 #pragma once
 
 #include <cstdint>
@@ -37,73 +37,6 @@ SDTUNE_INLINE void exponentiate(typename Cpu::Vector& x) {
   Vector power;
   std::memcpy(&power, &exponent, sizeof(Vector));
   x = p * power;
-}
-
-// A matrix that is read number by number: element (row, depth) lies at data[row * row_step + depth * depth_step].
-struct Left {
-  const float* data;
-  int64_t row_step, depth_step;
-};
-// One that is read in vectors: row i of its depth begins at data + i * step.
-struct Right {
-  const float* data;
-  int64_t step;
-};
-
-// sums += left right over `depth`, for kRows rows and kVectors vectors of columns.
-template <class Cpu, int kVectors>
-SDTUNE_INLINE void multiply(const Left& left, const Right& right, int64_t depth,
-                            typename Cpu::Vector (&sums)[Cpu::kRows][kVectors]) {
-  const float* a = left.data;
-  const float* b = right.data;
-  for (int64_t i = 0; i < depth; ++i, a += left.depth_step, b += right.step) {
-    typename Cpu::Vector columns[kVectors];
-    for (int j = 0; j < kVectors; ++j) load_vector(b + j * Cpu::kLanes, columns[j]);
-#pragma GCC unroll 12
-    for (int64_t r = 0; r < Cpu::kRows; ++r) {
-      for (int j = 0; j < kVectors; ++j) add_product<Cpu>(a[r * left.row_step], columns[j], sums[r][j]);
-    }
-  }
-}
-
-// out [rows, columns] = scales out + left right, rows in groups of kRows and columns in pairs of vectors and a last
-// one: `rows` is rounded up to kRows, `columns` is a multiple of kLanes. `scales`: one a row; null: out begins at zero.
-template <class Cpu, int kVectors>
-SDTUNE_INLINE void update_tile(const Left& left, const Right& right, int64_t depth, const float* scales, float* out,
-                               int64_t out_step) {
-  typename Cpu::Vector sums[Cpu::kRows][kVectors];
-#pragma GCC unroll 12
-  for (int64_t r = 0; r < Cpu::kRows; ++r) {
-    for (int j = 0; j < kVectors; ++j) {
-      if (scales != nullptr) {
-        load_vector(out + r * out_step + j * Cpu::kLanes, sums[r][j]);
-        sums[r][j] *= scales[r];
-      } else {
-        sums[r][j] = typename Cpu::Vector{};
-      }
-    }
-  }
-  multiply<Cpu, kVectors>(left, right, depth, sums);
-#pragma GCC unroll 12
-  for (int64_t r = 0; r < Cpu::kRows; ++r) {
-    for (int j = 0; j < kVectors; ++j) store_vector(out + r * out_step + j * Cpu::kLanes, sums[r][j]);
-  }
-}
-
-template <class Cpu>
-SDTUNE_INLINE void update(const Left& left, const Right& right, int64_t rows, int64_t depth, int64_t columns,
-                          const float* scales, float* out, int64_t out_step) {
-  for (int64_t r = 0; r < rows; r += Cpu::kRows) {
-    const Left group = {left.data + r * left.row_step, left.row_step, left.depth_step};
-    const float* group_scales = scales == nullptr ? nullptr : scales + r;
-    int64_t c = 0;
-    for (; c + 2 * Cpu::kLanes <= columns; c += 2 * Cpu::kLanes) {
-      update_tile<Cpu, 2>(group, {right.data + c, right.step}, depth, group_scales, out + r * out_step + c, out_step);
-    }
-    if (c < columns) {
-      update_tile<Cpu, 1>(group, {right.data + c, right.step}, depth, group_scales, out + r * out_step + c, out_step);
-    }
-  }
 }
 
 }  // namespace sdtune::model::attention

@@ -14,6 +14,7 @@
 #include "model/kernels/float32_compute.h"
 #include "model/kernels/matrix_product.h"
 #include "model/kernels/packed_weights.h"
+#include "model/kernels/pair_gradient.h"
 #include "model/kernels/patches.h"
 #include "model/kernels/sizes_only.h"
 #include "model/kernels/winograd_conv2d.h"
@@ -62,11 +63,6 @@ torch::Tensor patches_of(const torch::Tensor& x, const PatchShape& shape) {
   return is_pointwise(shape) ? pixels_as_rows(x) : gather_patches(x, shape);
 }
 
-torch::Tensor input_gradient(const torch::Tensor& patches, const torch::Tensor& x, const PatchShape& shape) {
-  if (!is_pointwise(shape)) return scatter_patches(patches, x, shape);
-  return patches.view({x.size(0), x.size(2), x.size(3), x.size(1)}).permute({0, 3, 1, 2});
-}
-
 // A lone image that was made of a sequence has any number as the stride of its batch. LibTorch takes it for a
 // contiguous map then: it would copy it, and all maps behind it, into that order.
 torch::Tensor with_usual_strides(const torch::Tensor& map) {
@@ -83,6 +79,16 @@ struct PatchPasses {
 // Of bfloat16 as batches of one matrix, by oneDNN (matrix_product.cpp says why not as a matrix alone).
 torch::Tensor patch_product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias = {}) {
   return a.scalar_type() == torch::kBFloat16 ? onednn_product(a, b, bias) : product(a, b, bias);
+}
+
+// dy: rows.
+torch::Tensor input_gradient(const torch::Tensor& dy, const torch::Tensor& weight, const torch::Tensor& x,
+                             const PatchShape& shape) {
+  const bool is_bfloat16 = x.scalar_type() == torch::kBFloat16;
+  if (is_bfloat16 && !is_pointwise(shape)) return input_gradient_by_pairs(dy.contiguous(), weight, x, shape);
+  const torch::Tensor patches = patch_product(dy, weight.flatten(1));
+  if (!is_pointwise(shape)) return scatter_patches(patches, x, shape);
+  return patches.view({x.size(0), x.size(2), x.size(3), x.size(1)}).permute({0, 3, 1, 2});
 }
 
 // The gradients of input, weight and bias that are `wanted`.
@@ -136,7 +142,7 @@ struct PatchConvolution : torch::autograd::Function<PatchConvolution> {
       RECORD_FUNCTION("sdtune::patch_convolution_backward",
                       std::vector<c10::IValue>({dy, weight, wanted(0, true), wanted(1, true)}));
       if (wanted(1, true)) out[1] = patch_product(dy.t(), patches_of(x, shape)).view_as(weight);
-      if (wanted(0, true)) out[0] = input_gradient(patch_product(dy, weight.flatten(1)), x, shape);
+      if (wanted(0, true)) out[0] = input_gradient(dy, weight, x, shape);
     }
     const bool has_bias = context->saved_data["has_bias"].toBool();  // without one there is no third edge to ask for
     if (has_bias && context->needs_input_grad(2)) out[2] = dy.sum(0);
@@ -160,9 +166,10 @@ std::optional<PatchPasses> passes_by_patches(const torch::Tensor& x, const torch
   }
   if (x.scalar_type() == torch::kBFloat16 && cpu_implementation().bfloat16_patches) {
     const bool is_cheaper = are_patches_cheaper_in_bfloat16(rows, out);
-    // A pixel's gradient is a sum over patches: their entries would be rounded, and then the sum.
+    // A pixel's gradient is a sum over patches: oneDNN would round their entries, and then the sum is rounded again.
+    const bool rounds_once = is_pointwise(shape) || can_multiply_gradient_by_pairs(weight);
     const PatchPasses passes = {.result = is_cheaper,
-                                .input = is_cheaper && is_pointwise(shape),
+                                .input = is_cheaper && rounds_once,
                                 .weight = are_patches_cheaper(rows, out) && asks_for_gradient({weight})};
     const bool has_usual_strides = x.suggest_memory_format() == torch::MemoryFormat::ChannelsLast;
     if (passes.result || passes.weight || !has_usual_strides) return passes;

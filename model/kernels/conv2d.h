@@ -15,8 +15,8 @@ struct ConvShape {
 // On the CPU in float32 and channels_last, two other cases go by matrix products on the weight as it lies in memory:
 // kernel size 1, and maps with few pixels for the weight's size (SD 1.5 from 16x16 px on). For those LibTorch first
 // re-orders the weight into blocks, on every call, which takes several times as long as the products: 85 instead of 25
-// ms for 1280 -> 1280 channels at 16x16 px. In bfloat16 the same of maps with few pixels, but for the
-// gradient of the input, which would be rounded twice; and of somewhat larger ones the gradient of the weight alone.
+// ms for 1280 -> 1280 channels at 16x16 px. In bfloat16 the same of maps with few pixels, the
+// gradient of the input by pair_gradient.h; and of somewhat larger ones the gradient of the weight alone.
 // Not where the choice of the processor's kind says `library` (core/cpu_implementation.h), and not within a
 // PackedWeightsScope, whose weights are in blocks already (packed_weights.h). 3 x 3 convolutions of large maps in
 // float32 go by Winograd's minimal filtering (winograd_conv2d.h) unless the kind's choice says `direct`. bfloat16

@@ -3,6 +3,10 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "model/kernels/vector_math.h"
 
 namespace sdtune::model {
 namespace {
@@ -42,12 +46,13 @@ void gather_row(const T* x, T* row, const PatchGrid& grid, int64_t index) {
   }
 }
 
-// One pixel of the map: the sum over the patches that it is in, at the tap where it lies in each.
-void sum_into_pixel(const float* patches, float* pixel, const PatchGrid& grid, int64_t index) {
+// One pixel of the map: the sum over the patches that it is in, at the tap where it lies in each. `sums`: a number a
+// channel.
+void sum_into_pixel(const PatchColumns& patches, float* sums, const PatchGrid& grid, int64_t index) {
   const int64_t in_x = index % grid.width, in_y = index / grid.width % grid.height;
   const int64_t image = index / (grid.width * grid.height);
   const int64_t taps = grid.taps();
-  std::fill_n(pixel, grid.channels, 0.0f);
+  std::fill_n(sums, patches.channels, 0.0f);
   for (int64_t tap = 0; tap < taps; ++tap) {
     const int64_t y = in_y + grid.shape.padding - tap / grid.shape.kernel;
     const int64_t x = in_x + grid.shape.padding - tap % grid.shape.kernel;
@@ -55,8 +60,8 @@ void sum_into_pixel(const float* patches, float* pixel, const PatchGrid& grid, i
     const int64_t out_y = y / grid.shape.stride, out_x = x / grid.shape.stride;
     if (out_y >= grid.out_height || out_x >= grid.out_width) continue;
     const int64_t row = (image * grid.out_height + out_y) * grid.out_width + out_x;
-    const float* column = patches + row * grid.channels * taps + tap;
-    for (int64_t c = 0; c < grid.channels; ++c) pixel[c] += column[c * taps];
+    const float* column = patches.data + row * patches.row_step + tap;
+    for (int64_t c = 0; c < patches.channels; ++c) sums[c] += column[c * taps];
   }
 }
 
@@ -86,12 +91,22 @@ torch::Tensor gather_patches(const torch::Tensor& x, const PatchShape& shape) {
 torch::Tensor scatter_patches(const torch::Tensor& patches, const torch::Tensor& like, const PatchShape& shape) {
   const PatchGrid grid(like, shape);
   torch::Tensor map = torch::empty_like(like, torch::MemoryFormat::ChannelsLast);
-  const auto* in = patches.const_data_ptr<float>();
+  const PatchColumns all = {patches.const_data_ptr<float>(), patches.size(1), 0, grid.channels};
   auto* out = map.mutable_data_ptr<float>();
   at::parallel_for(0, grid.batch * grid.height * grid.width, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) sum_into_pixel(in, out + i * grid.channels, grid, i);
+    for (int64_t i = begin; i < end; ++i) sum_into_pixel(all, out + i * grid.channels, grid, i);
   });
   return map;
+}
+
+void scatter_channels(const PatchColumns& patches, const torch::Tensor& map, const PatchShape& shape) {
+  const PatchGrid grid(map, shape);
+  std::vector<float> sums(static_cast<std::size_t>(patches.channels));
+  auto* out = map.mutable_data_ptr<c10::BFloat16>() + patches.first;
+  for (int64_t i = 0; i < grid.batch * grid.height * grid.width; ++i, out += grid.channels) {
+    sum_into_pixel(patches, sums.data(), grid, i);
+    for (int64_t c = 0; c < patches.channels; ++c) store(out + c, sums[static_cast<std::size_t>(c)]);
+  }
 }
 
 }  // namespace sdtune::model

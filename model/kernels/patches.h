@@ -19,4 +19,12 @@ torch::Tensor gather_patches(const torch::Tensor& x, const PatchShape& shape);
 // map's shape.
 torch::Tensor scatter_patches(const torch::Tensor& patches, const torch::Tensor& like, const PatchShape& shape);
 
+// Patches of some channels: row r begins at data + r * row_step with the first of `channels` channels from `first` on.
+struct PatchColumns {
+  const float* data;
+  int64_t row_step, first, channels;
+};
+// Sets these channels of `map`, bfloat16 and channels_last, to what scatter_patches adds, rounded once; on this thread.
+void scatter_channels(const PatchColumns& patches, const torch::Tensor& map, const PatchShape& shape);
+
 }  // namespace sdtune::model

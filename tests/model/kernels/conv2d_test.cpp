@@ -1,5 +1,6 @@
 #include "model/kernels/conv2d.h"
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
@@ -8,6 +9,7 @@
 #include <tuple>
 
 #include "model/core/cpu_implementation.h"
+#include "model/kernels/cpu_vectors.h"
 #include "model/kernels/float32_compute.h"
 #include "tests/support/relative_error.h"
 
@@ -102,6 +104,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Bfloat16Cases,
                          testing::Values(ConvCase{2, 8, 128, 6, 4, 3, 1, 1},     // products of patches
                                          ConvCase{1, 8, 64, 9, 7, 3, 2, 1},      // stride 2, odd size
                                          ConvCase{1, 64, 64, 6, 6, 1, 1, 0},     // pointwise
+                                         ConvCase{2, 40, 600, 9, 7, 3, 1, 1},    // parts of blocks
+                                         ConvCase{1, 36, 64, 6, 6, 5, 1, 2},     // kernel 5
                                          ConvCase{1, 32, 64, 10, 10, 3, 1, 1},   // the gradient of the weight alone
                                          ConvCase{2, 8, 16, 32, 32, 3, 1, 1}));  // LibTorch's own way
 
@@ -112,9 +116,21 @@ TEST(Conv2d, InBfloat16FewPixelsGoByPatches) {
     return std::array<bool, 3>{ours.y.equal(theirs.y), ours.gradients[0].equal(theirs.gradients[0]),
                                ours.gradients[1].equal(theirs.gradients[1])};
   };
-  EXPECT_EQ(equal({2, 640, 128, 8, 8, 3, 1, 1}), (std::array<bool, 3>{false, true, false}));  // 128 rows
-  EXPECT_EQ(equal({3, 640, 128, 8, 8, 3, 1, 1}), (std::array<bool, 3>{true, true, false}));   // 192
-  EXPECT_EQ(equal({5, 640, 128, 8, 8, 3, 1, 1}), (std::array<bool, 3>{true, true, true}));    // 320
+  const bool has_pairs = can_multiply_bfloat16_pairs();
+  EXPECT_EQ(equal({2, 640, 128, 8, 8, 3, 1, 1}), (std::array<bool, 3>{false, !has_pairs, false}));  // 128 rows
+  EXPECT_EQ(equal({3, 640, 128, 8, 8, 3, 1, 1}), (std::array<bool, 3>{true, true, false}));         // 192
+  EXPECT_EQ(equal({5, 640, 128, 8, 8, 3, 1, 1}), (std::array<bool, 3>{true, true, true}));          // 320
+}
+
+TEST(Conv2d, InBfloat16BitsDoNotDependOnThreads) {
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
+  const Passes alone = all_passes({2, 100, 300, 9, 7, 3, 1, 1}, torch::kBFloat16, true);
+  at::set_num_threads(2);
+  const Passes together = all_passes({2, 100, 300, 9, 7, 3, 1, 1}, torch::kBFloat16, true);
+  at::set_num_threads(threads);
+  EXPECT_TRUE(alone.y.equal(together.y));
+  for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(alone.gradients[i].equal(together.gradients[i])) << i;
 }
 
 // LibTorch takes a lone image that was made of a sequence for a contiguous map.
