@@ -11,6 +11,7 @@
 #include "model/core/cpu_implementation.h"
 #include "model/kernels/cpu_vectors.h"
 #include "model/kernels/float32_compute.h"
+#include "model/kernels/pair_gradient.h"
 #include "tests/support/relative_error.h"
 
 namespace sdtune::model {
@@ -133,6 +134,18 @@ TEST(Conv2d, InBfloat16BitsDoNotDependOnThreads) {
   for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(alone.gradients[i].equal(together.gradients[i])) << i;
 }
 
+TEST(Conv2d, GradientsByPairsDoNotDependOnTheBatch) {
+  const torch::Tensor weight = torch::randn({64, 40, 3, 3}).to(torch::kBFloat16);
+  if (!can_multiply_gradient_by_pairs(weight)) GTEST_SKIP() << "a CPU without such instructions never takes them";
+  const torch::Tensor dy = torch::randn({3 * 35, 64}).to(torch::kBFloat16);
+  const auto gradient = [&](int64_t first, int64_t count) {
+    const torch::Tensor like = torch::empty({count, 40, 5, 7}, torch::kBFloat16);
+    return input_gradient_by_pairs(dy.slice(0, first * 35, (first + count) * 35), weight, like, {});
+  };
+  EXPECT_TRUE(gradient(0, 3).slice(0, 1, 2).equal(gradient(1, 1)));
+  EXPECT_FALSE(gradient(0, 3).slice(0, 1, 2).equal(gradient(2, 1)));
+}
+
 // LibTorch takes a lone image that was made of a sequence for a contiguous map.
 TEST(Conv2d, ALoneImageKeepsItsMemoryOrderInBfloat16) {
   if (computes_in_float32(torch::zeros({1}, torch::kBFloat16))) GTEST_SKIP() << "bfloat16 is computed in float32 here";
@@ -145,6 +158,7 @@ TEST(Conv2d, ALoneImageKeepsItsMemoryOrderInBfloat16) {
   const torch::Tensor y = conv2d(map, weight, bias, {});
   EXPECT_EQ(y.suggest_memory_format(), torch::MemoryFormat::ChannelsLast);
   EXPECT_LE(test::relative_error(y, torch::conv2d(map, weight, bias)), 1e-2);
+  EXPECT_GT(test::relative_error(y * 1.02, torch::conv2d(map, weight, bias)), 1e-2);
 }
 
 }  // namespace
