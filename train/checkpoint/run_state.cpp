@@ -30,7 +30,17 @@ Json to_object(const model::CpuImplementation& implementation) {
   return object;
 }
 
+// A checkpoint of a version that recorded none: its choices are not known, but those that came later it was without.
+model::CpuImplementation unrecorded_implementation() {
+  model::CpuImplementation implementation = model::cpu_implementation();
+  for (const model::CpuChoice& choice : model::kCpuChoices) {
+    if (choice.came_later) implementation.*choice.is_first = false;
+  }
+  return implementation;
+}
+
 model::CpuImplementation read_implementation(JsonObject& parent, const std::string& key) {
+  if (!parent.has(key)) return unrecorded_implementation();
   model::CpuImplementation implementation;
   const std::map<std::string, std::string> values = read_entries(parent, key);
   for (const model::CpuChoice& choice : model::kCpuChoices) {
@@ -92,7 +102,7 @@ RunState RunState::from_json(const Json& json, const std::string& where) {
   state.updates = object.integer("updates");
   state.effective_batch = object.integer("effective_batch");
   state.attempt = object.integer("attempt");
-  if (object.has("implementation")) state.implementation = read_implementation(object, "implementation");
+  state.implementation = read_implementation(object, "implementation");
   state.scaler.scale = object.number("loss_scale", 1.0);
   state.scaler.good_steps = object.integer("good_steps");
   state.fingerprint.base_hash = object.string("base_hash", "");

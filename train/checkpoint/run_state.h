@@ -29,7 +29,7 @@ struct RunState {
   std::int64_t updates = 0;          // those that were applied: position of the learning rate and of Adam
   std::int64_t effective_batch = 1;  // photos a step
   std::int64_t attempt = 1;          // 1 for a fresh run, one more at each resume
-  std::optional<model::CpuImplementation> implementation;  // unset in checkpoints of older versions
+  std::optional<model::CpuImplementation> implementation;  // unset for a fresh run
   GradScalerState scaler;
   ResumeFingerprint fingerprint;
 

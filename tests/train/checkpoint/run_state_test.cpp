@@ -35,6 +35,17 @@ TEST(RunState, OfBeforeAChoiceGoesOnWithout) {
   }
 }
 
+// Versions before the record was kept had none of the choices that came later; the others are this machine's.
+TEST(RunState, WithoutARecordGoesOnWithoutWhatCameLater) {
+  Json json = state_with_implementation({});
+  json.erase("implementation");
+  model::CpuImplementation before = model::cpu_implementation();
+  for (const model::CpuChoice& choice : model::kCpuChoices) {
+    if (choice.came_later) before.*choice.is_first = false;
+  }
+  EXPECT_EQ(RunState::from_json(json, "state").implementation, before);
+}
+
 TEST(RunState, RefusesWhatIsNoChoice) {
   Json lacking = state_with_implementation({}), unknown = lacking;
   lacking["implementation"].erase("attention");
