@@ -8,6 +8,7 @@
     .venv/bin/python scripts/bench.py train --model sd15         # whole training steps; --method lora; --model portrait-128: its defaults
     .venv/bin/python scripts/bench.py stable-diffusion.cpp       # sampling, against that program
     .venv/bin/python scripts/bench.py class-images               # whole commands; encode, checkpoint, export, start, import too
+    .venv/bin/python scripts/bench.py dreambooth-before          # a whole training with defaults, against an older program; start-before too
     .venv/bin/python scripts/bench.py growth                     # how time grows with batch, resolution, photos and ranks
     .venv/bin/python scripts/bench.py plan                       # what `sdtune plan` predicts, against the runs
 
@@ -66,6 +67,8 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
     if options.model in BUNDLED:
         raise SystemExit(f"--model {options.model} is for train; picture takes portrait-64 without --model")
     model = MODELS[options.model].with_overrides(options.batch, options.steps)
+    if options.what == "picture" and options.model == "sd15":  # a minute an image: two seeds are compared, one is timed, its first call
+        return measure(Measurement("picture", "sd15", 1, folder, calls=2, first_call=True, round_calls=1), options.rounds)
     calls = 1 + (options.steps or CALLS.get(options.what, model.steps))
     return measure(Measurement(options.what, options.model, options.batch or (model.batch if options.what == "forward" else 1), folder, calls,
                                first_call=options.what.startswith("vae")), options.rounds)

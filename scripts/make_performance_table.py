@@ -45,6 +45,7 @@ ROWS = {
     "encode": "20 photos of 512 px encoded at SD 1.5's size, a whole command",
     "checkpoint": "a checkpoint at SD 1.5's size: weights and AdamW's state, float32", "export": "save_pretrained at SD 1.5's size, float32",
     "start": "an image of portrait-64, a whole command", "start-before": "the same against the program of 68da9cb",
+    "dreambooth-before": "DreamBooth of portrait-64 with defaults, a whole command, against the program of 68da9cb",
     "import": "import sdtune, and diffusers' pipeline",
     "peer": "sampling step with guidance, SD 1.5 size, 512 px, against stable-diffusion.cpp",
 }

@@ -21,7 +21,7 @@ from .ratios import summarize
 ROOT = Path(__file__).resolve().parents[2]
 SDTUNE = str(ROOT / ".venv/bin/sdtune")
 BUNDLED, PEOPLE = ROOT / "models" / "portrait-64", ROOT / "examples" / "me"
-COMMANDS = ["class-images", "encode", "checkpoint", "export", "start", "start-before", "import"]
+COMMANDS = ["class-images", "encode", "checkpoint", "export", "start", "start-before", "dreambooth-before", "import"]
 CLASS_IMAGES, PHOTOS = 32, 20
 DTYPES = {"float32": "no", "bfloat16": "bf16"}
 LAYOUTS = ("contiguous", "channels_last")
@@ -118,13 +118,34 @@ def start(folder: Path) -> Sides:
     return Sides("start", ours, {dtype: lambda dtype=dtype: said(their_task("start", BUNDLED, folder, "--dtype", dtype))[0] for dtype in DTYPES})
 
 
-def start_before(folder: Path) -> Sides:
-    """The same against an older program, which SDTUNE_BEFORE names."""
+def older_program() -> str:
     before = os.environ.get("SDTUNE_BEFORE", "")
     if not Path(before).is_file():
-        raise SystemExit("SDTUNE_BEFORE names an older build's program, for example app/sdtune of commit 68da9cb's")
+        raise SystemExit("SDTUNE_BEFORE names an older build's program, for example build/app/sdtune in a worktree of commit 68da9cb")
+    return before
+
+
+def start_before(folder: Path) -> Sides:
+    """The same against an older program, which SDTUNE_BEFORE names."""
+    before = older_program()
     return Sides("start, against an older program", {"defaults": lambda: said(image_command(SDTUNE, folder))[0]},
                  {"defaults": lambda: said(image_command(before, folder))[0]})
+
+
+def dreambooth_before(folder: Path) -> Sides:
+    """A whole `sdtune train` of portrait-64 with its defaults, class images included; the older program with the defaults of its own tree."""
+    before = older_program()
+    their_base = Path(before).resolve().parents[2] / "models" / BUNDLED.name
+    if not their_base.is_dir():
+        raise SystemExit(f"SDTUNE_BEFORE is build/app/sdtune in the older tree, which has the older base: {their_base} is missing")
+
+    def train(program: str, base: Path) -> float:
+        home = emptied(folder / "dreambooth")
+        return said([program, "train", "--base", str(base), "--images", str(PEOPLE), "--output", str(home / "run"), "--class-data-dir",
+                     str(home / "class"), "--cache-dir", str(home / "cache"), "--device", "cpu"])[0]
+
+    return Sides("DreamBooth with defaults, against an older program", {"defaults": lambda: train(SDTUNE, BUNDLED)},
+                 {"defaults": lambda: train(before, their_base)})
 
 
 def importing(folder: Path) -> Sides:
@@ -135,12 +156,12 @@ def importing(folder: Path) -> Sides:
 
 def measure_command(name: str, folder: Path, rounds: int) -> dict[str, object]:
     """Each candidate once, for the fastest; then both in turn."""
-    makers = [class_images, encode, checkpoint, export, start, start_before, importing]
+    makers = [class_images, encode, checkpoint, export, start, start_before, dreambooth_before, importing]
     sides = dict(zip(COMMANDS, makers, strict=True))[name](folder)
     times, ended_after = {}, {}
     for side, candidates in (("ours", sides.ours), ("theirs", sides.theirs)):
-        time_each(dict(list(candidates.items())[:1]))  # brings the files into memory
-        times[side], ended_after[side] = time_each(candidates)
+        first = time_each(dict(list(candidates.items())[:1]))  # brings the files into memory
+        times[side], ended_after[side] = time_each(candidates) if len(candidates) > 1 else first
     best = {side: min(found, key=found.get) for side, found in times.items()}
     ours, theirs = [], []
     for _ in range(rounds):

@@ -21,7 +21,8 @@ FLOAT32_BOUND = 1e-5  # relative error of our float32 results against diffusers'
 
 @dataclass(frozen=True)
 class Measurement:
-    """A work at a size, and how long it is looked at. With `first_call` a round counts all its calls, else those behind the first."""
+    """A work at a size, and how long it is looked at: `calls` of each candidate, whose results are compared, and as many a round unless
+    `round_calls` says fewer. With `first_call` all of them count, else those behind the first."""
 
     work: str
     model: str
@@ -29,10 +30,11 @@ class Measurement:
     folder: Path
     calls: int
     first_call: bool
+    round_calls: int | None = None
 
-    def run(self, side: str, candidate: Candidate, keep: Path | None = None) -> dict[str, object]:
+    def run(self, side: str, candidate: Candidate, calls: int, keep: Path | None = None) -> dict[str, object]:
         command = [sys.executable, "-m", "bench.one_side", self.work, side, "--candidate", str(candidate), "--model", self.model,
-                   "--folder", str(self.folder.resolve()), "--calls", str(self.calls)]
+                   "--folder", str(self.folder.resolve()), "--calls", str(calls)]
         command += ["--batch", str(self.batch)] if self.batch else []
         command += ["--keep", str(keep.resolve())] if keep else []
         ended = subprocess.run(command, cwd=SCRIPTS, capture_output=True, text=True, check=False, timeout=time_limit())
@@ -70,7 +72,7 @@ def time_candidates(measurement: Measurement, side: str, candidates: list[Candid
     results, keep = {}, measurement.folder / f"{side}.npy"
 
     def call(candidate: Candidate) -> float:
-        seconds = measurement.seconds(measurement.run(side, candidate, keep))
+        seconds = measurement.seconds(measurement.run(side, candidate, measurement.calls, keep))
         results[candidate] = np.load(keep)
         return seconds
 
@@ -95,10 +97,10 @@ def check_results(ours: dict[Candidate, np.ndarray], theirs: dict[Candidate, np.
 
 def alternate(measurement: Measurement, ours: Candidate, theirs: Candidate, rounds: int) -> dict[str, object]:
     """Rounds of ours, theirs, ours, theirs."""
-    results = {"ours": [], "theirs": []}
+    results, calls = {"ours": [], "theirs": []}, measurement.round_calls or measurement.calls
     for _ in range(rounds):
-        results["ours"].append(measurement.run("ours", ours))
-        results["theirs"].append(measurement.run("theirs", theirs))
+        results["ours"].append(measurement.run("ours", ours, calls))
+        results["theirs"].append(measurement.run("theirs", theirs, calls))
     seconds = {side: [measurement.seconds(each) for each in runs] for side, runs in results.items()}
     peaks = {f"peak_memory_gib_{side}": round(max(each["peak_bytes"] for each in runs) / 2**30, 3) for side, runs in results.items()}
     first = {f"first_call_s_{side}": round(statistics.median(each["calls_s"][0] for each in runs), 5) for side, runs in results.items()}
