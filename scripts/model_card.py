@@ -48,7 +48,7 @@ class Base:
 
 
 BASES = {base.name: base for base in (
-    Base("portrait-64", "portrait-judge", 64, "The default of 650 steps was chosen on these same ten (docs/measurements/portrait-64_steps_cpu.json).",
+    Base("portrait-64", "portrait-judge", 64, "The defaults were chosen on four other people (docs/measurements/portrait-64_recipes_cpu.json).",
          "Rendered people only, 64 pixels; small marks (moles, scars) often come out blurred.", "History of the versions"),
     Base("portrait-128", "portrait-judge-128", 128, "The defaults were chosen on four other people (docs/measurements/portrait-128_recipes_cpu.json).",
          "Rendered people only, 128 pixels; freckles and wrinkles are smoothed by the autoencoder.", "What was tried"))}
