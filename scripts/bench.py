@@ -68,7 +68,7 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
         raise SystemExit(f"--model {options.model} is for train; picture takes portrait-64 without --model")
     model = MODELS[options.model].with_overrides(options.batch, options.steps)
     if options.what == "picture" and options.model == "sd15":  # a minute an image: two seeds are compared, one is timed, its first call
-        return measure(Measurement("picture", "sd15", 1, folder, calls=2, first_call=True, round_calls=1), options.rounds)
+        return measure(Measurement("picture", "sd15", 1, folder, calls=2, first_call=True, round_calls=1, float32_too=False), options.rounds)
     calls = 1 + (options.steps or CALLS.get(options.what, model.steps))
     return measure(Measurement(options.what, options.model, options.batch or (model.batch if options.what == "forward" else 1), folder, calls,
                                first_call=options.what.startswith("vae")), options.rounds)

@@ -22,7 +22,8 @@ FLOAT32_BOUND = 1e-5  # relative error of our float32 results against diffusers'
 @dataclass(frozen=True)
 class Measurement:
     """A work at a size, and how long it is looked at: `calls` of each candidate, whose results are compared, and as many a round unless
-    `round_calls` says fewer. With `first_call` all of them count, else those behind the first."""
+    `round_calls` says fewer. With `first_call` all of them count, else those behind the first. `float32_too`: rounds of float32 against
+    float32 as well, where that is not what is fastest."""
 
     work: str
     model: str
@@ -31,6 +32,7 @@ class Measurement:
     calls: int
     first_call: bool
     round_calls: int | None = None
+    float32_too: bool = True
 
     def run(self, side: str, candidate: Candidate, calls: int, keep: Path | None = None) -> dict[str, object]:
         command = [sys.executable, "-m", "bench.one_side", self.work, side, "--candidate", str(candidate), "--model", self.model,
@@ -113,10 +115,13 @@ def measure(measurement: Measurement, rounds: int) -> dict[str, object]:
     ours = time_candidates(measurement, "ours", OURS if has_both else OURS[:1])
     errors = check_results(ours.results, theirs.results)
     best = ours.best(), theirs.best()
+    result = {"work": measurement.work, "first_call_counts": measurement.first_call, "relative_errors": errors,
+              "candidates_s": {"ours": ours.described(), "theirs": theirs.described()},
+              "ended_after_s": {f"theirs, {key}": value for key, value in theirs.ended_after.items()},
+              "each_at_its_best": alternate(measurement, *best, rounds)}
     same = Candidate("float32"), min((each for each in theirs.seconds if each.dtype == "float32"), key=theirs.seconds.get)
-    at_best = alternate(measurement, *best, rounds)
-    return {"work": measurement.work, "first_call_counts": measurement.first_call, "relative_errors": errors,
-            "candidates_s": {"ours": ours.described(), "theirs": theirs.described()},
-            "ended_after_s": {f"theirs, {key}": value for key, value in theirs.ended_after.items()},
-            "each_at_its_best": at_best,
-            "both_float32": at_best if best == same else alternate(measurement, *same, rounds)}
+    if best == same:
+        result["both_float32"] = result["each_at_its_best"]
+    elif measurement.float32_too:
+        result["both_float32"] = alternate(measurement, *same, rounds)
+    return result
