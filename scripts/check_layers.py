@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # folder -> the folders it may include (itself is always allowed).
 LOW = ["model/base", "model/files", "model/options", "model/tokenizer"]
-NETWORKS = ["model/core", "model/kernels", "model/nn"]
+NETWORKS = ["model/core", "model/products", "model/kernels", "model/nn"]
 MODEL = {
     "model/base": [],
     "model/files": ["model/base"],
@@ -27,9 +27,10 @@ MODEL = {
     "model/core": ["model/base", "model/files"],
     "model/core/cuda": ["model/core"],
     "model/machine": ["model/base", "model/files", "model/options", "model/core"],
-    "model/kernels": ["model/base", "model/core"],
+    "model/products": ["model/base", "model/core"],
+    "model/kernels": ["model/base", "model/core", "model/products"],
     "model/kernels/cuda": ["model/base", "model/core"],
-    "model/nn": ["model/base", "model/core", "model/kernels"],
+    "model/nn": ["model/base", "model/core", "model/products", "model/kernels"],
     "model/clip": [*LOW, *NETWORKS],
     "model/unet": [*LOW, *NETWORKS],
     "model/vae": [*LOW, *NETWORKS],

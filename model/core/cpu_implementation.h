@@ -20,6 +20,9 @@ struct CpuImplementation {
   bool bfloat16_pairs = true;         // attention's products where the CPU has instructions for them, else float32
   bool backward_pairs = true;         // the same of its backward pass
   bool bfloat16_patches = true;       // convolutions of few pixels in bfloat16 (kernels/conv2d.h), else oneDNN's
+  bool heads_of_four = true;          // tiled attention of heads of a multiple of 4 numbers, else of 8
+  bool causal_tiles = true;           // tiled attention where later keys are hidden, else LibTorch's
+  bool small_products = true;         // of small float32 matrices ours (products/small_product.h), else a library's
 
   bool operator==(const CpuImplementation&) const = default;
 };
@@ -50,6 +53,9 @@ inline constexpr std::array kCpuChoices = {
     CpuChoice{"attention_bfloat16", &CpuImplementation::bfloat16_pairs, {"pairs", "float32"}, true},
     CpuChoice{"attention_backward_bfloat16", &CpuImplementation::backward_pairs, {"pairs", "float32"}, true},
     CpuChoice{"convolutions_bfloat16", &CpuImplementation::bfloat16_patches, {"patches", "library"}, true},
+    CpuChoice{"attention_heads", &CpuImplementation::heads_of_four, {"multiples_of_4", "multiples_of_8"}, true},
+    CpuChoice{"attention_causal", &CpuImplementation::causal_tiles, {"tiled", "library"}, true},
+    CpuChoice{"small_products", &CpuImplementation::small_products, {"registers", "library"}, true},
 };
 
 // For a kind of processor that nothing was measured on: ours; products by oneDNN with AVX-512, which MKL keeps its
@@ -57,7 +63,8 @@ inline constexpr std::array kCpuChoices = {
 CpuImplementation default_cpu_implementation();
 
 // "attention tiled, products mkl, convolutions patches, layout channels_last, convolutions_3x3 winograd,
-// attention_bfloat16 pairs, attention_backward_bfloat16 pairs, convolutions_bfloat16 patches".
+// attention_bfloat16 pairs, attention_backward_bfloat16 pairs, convolutions_bfloat16 patches,
+// attention_heads multiples_of_4, attention_causal tiled, small_products registers".
 std::string implementation_text(const CpuImplementation& implementation);
 
 // What holds now: that of the innermost scope, else what the process's source says, which is asked once, else the

@@ -12,7 +12,7 @@
 #include "model/core/cpu_implementation.h"
 #include "model/kernels/attention_tiles.h"
 #include "model/kernels/attention_work.h"
-#include "model/kernels/sizes_only.h"
+#include "model/products/sizes_only.h"
 
 namespace sdtune::model {
 namespace {
@@ -22,8 +22,8 @@ using attention::Sizes;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-Sizes sizes_of(const torch::Tensor& q, const torch::Tensor& k) {
-  return {.queries = q.size(1), .keys = k.size(1), .head = q.size(3)};
+Sizes sizes_of(const torch::Tensor& q, const torch::Tensor& k, bool causal) {
+  return {.queries = q.size(1), .keys = k.size(1), .head = q.size(3), .causal = causal};
 }
 
 // Head `index` of all samples of x [B, N, H, d].
@@ -51,21 +51,22 @@ void for_each_part(int64_t count, int64_t scratch_floats, const Run& run) {
   });
 }
 
-struct VectorsOfPasses {
+struct Passes {
+  bool causal;
   Vectors forward, backward;
 };
 
 // y [B, L, H, d]; `log_sums` [B H, L].
 torch::Tensor forward_pass(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
-                           const torch::Tensor& log_sums, Vectors vectors) {
-  const Sizes sizes = sizes_of(q, k);
+                           const torch::Tensor& log_sums, const Passes& passes) {
+  const Sizes sizes = sizes_of(q, k, passes.causal);
   torch::Tensor y = dense_like(q);
   const int64_t heads = q.size(0) * q.size(2), blocks = (sizes.queries + attention::kQueries - 1) / attention::kQueries;
   // As many blocks together as leave each thread work; how many they are changes no bit.
   const int64_t parts_of_head = std::max<int64_t>(1, 2 * at::get_num_threads() / heads);
   const int64_t together = std::clamp<int64_t>(blocks / parts_of_head, 1, attention::blocks_in_cache(sizes));
   const int64_t parts = (blocks + together - 1) / together;
-  const attention::ForwardBlocks run = attention::forward_blocks(vectors);
+  const attention::ForwardBlocks run = attention::forward_blocks(passes.forward);
   for_each_part(heads * parts, attention::forward_scratch(sizes, together), [&](int64_t part, float* scratch) {
     const int64_t head = part / parts, first = part % parts * together * attention::kQueries;
     run(sizes,
@@ -79,9 +80,9 @@ torch::Tensor forward_pass(const torch::Tensor& q, const torch::Tensor& k, const
   return y;
 }
 
-variable_list backward_pass(const variable_list& saved, const torch::Tensor& dy, Vectors vectors) {
+variable_list backward_pass(const variable_list& saved, const torch::Tensor& dy, bool causal, Vectors vectors) {
   const torch::Tensor &q = saved[0], &k = saved[1], &v = saved[2], &y = saved[3], &log_sums = saved[4];
-  const Sizes sizes = sizes_of(q, k);
+  const Sizes sizes = sizes_of(q, k, causal);
   const torch::Tensor dq = dense_like(q), dk = dense_like(k), dv = dense_like(v);
   const attention::BackwardOfHead run = attention::backward_of_head(vectors);
   for_each_part(q.size(0) * q.size(2), attention::backward_scratch(sizes, vectors), [&](int64_t head, float* scratch) {
@@ -102,12 +103,13 @@ variable_list backward_pass(const variable_list& saved, const torch::Tensor& dy,
 
 struct TiledAttention : torch::autograd::Function<TiledAttention> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& q, const torch::Tensor& k,
-                               const torch::Tensor& v, VectorsOfPasses vectors) {
+                               const torch::Tensor& v, const Passes& passes) {
     RECORD_FUNCTION("sdtune::attention", std::vector<c10::IValue>({q, k, v}));
     const torch::Tensor log_sums = torch::empty({q.size(0) * q.size(2), q.size(1)}, torch::kFloat32);
     const variable_list dense = {with_dense_heads(q), with_dense_heads(k), with_dense_heads(v)};
-    torch::Tensor y = forward_pass(dense[0], dense[1], dense[2], log_sums, vectors.forward);
-    context->saved_data["vectors"] = static_cast<int64_t>(vectors.backward);
+    torch::Tensor y = forward_pass(dense[0], dense[1], dense[2], log_sums, passes);
+    context->saved_data["causal"] = passes.causal;
+    context->saved_data["vectors"] = static_cast<int64_t>(passes.backward);
     context->save_for_backward({dense[0], dense[1], dense[2], y, log_sums});
     return y;
   }
@@ -115,7 +117,7 @@ struct TiledAttention : torch::autograd::Function<TiledAttention> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     RECORD_FUNCTION("sdtune::attention_backward", std::vector<c10::IValue>({saved[0], saved[1], saved[2]}));
-    return backward_pass(saved, with_dense_heads(gradients[0]),
+    return backward_pass(saved, with_dense_heads(gradients[0]), context->saved_data["causal"].toBool(),
                          static_cast<Vectors>(context->saved_data["vectors"].toInt()));
   }
 };
@@ -125,22 +127,23 @@ struct TiledAttention : torch::autograd::Function<TiledAttention> {
 bool can_attend_in_tiles(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
   const torch::Dtype dtype = q.scalar_type();
   const bool is_known = dtype == torch::kFloat32 || dtype == torch::kBFloat16;
-  return q.is_cpu() && is_known && k.scalar_type() == dtype && v.scalar_type() == dtype && q.size(3) % 8 == 0 &&
+  return q.is_cpu() && is_known && k.scalar_type() == dtype && v.scalar_type() == dtype && q.size(3) % 4 == 0 &&
          q.size(3) <= kWidestTiledHead && q.numel() > 0 && k.numel() > 0 && vectors_of_this_cpu() &&
          !is_of_sizes_only();
 }
 
-torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
+torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal) {
   const bool has_pairs = q.scalar_type() == torch::kBFloat16 && can_multiply_bfloat16_pairs();
   const auto by = [has_pairs](bool wanted) {
     return has_pairs && wanted ? Vectors::kAvx512Bfloat16 : vectors_of_this_cpu().value();
   };
   const CpuImplementation chosen = cpu_implementation();
-  return TiledAttention::apply(q, k, v, VectorsOfPasses{by(chosen.bfloat16_pairs), by(chosen.backward_pairs)});
+  return TiledAttention::apply(q, k, v, Passes{causal, by(chosen.bfloat16_pairs), by(chosen.backward_pairs)});
 }
 
-torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, Vectors vectors) {
-  return TiledAttention::apply(q, k, v, VectorsOfPasses{vectors, vectors});
+torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal,
+                              Vectors vectors) {
+  return TiledAttention::apply(q, k, v, Passes{causal, vectors, vectors});
 }
 
 }  // namespace sdtune::model

@@ -5,21 +5,22 @@
 
 #include <torch/types.h>
 
-#include "model/kernels/cpu_vectors.h"
+#include "model/products/cpu_vectors.h"
 
 namespace sdtune::model {
 
 inline constexpr int64_t kWidestTiledHead = 160;  // numbers
 
-// Whether tiled_attention takes these: on a CPU with AVX2, float32 or bfloat16, heads of a multiple of 8 up to
+// Whether tiled_attention takes these: on a CPU with AVX2, float32 or bfloat16, heads of a multiple of 4 up to
 // kWidestTiledHead numbers.
 bool can_attend_in_tiles(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v);
 
 // softmax(q k^T / sqrt(d)) v for q [B, L, H, d], k and v [B, M, H, d] -> [B, L, H, d]; differentiable. Scores, softmax
 // and sums are float32 whatever the dtype. With AVX-512's instructions for bfloat16 its products are of pairs, for
 // which the softmax is rounded to bfloat16, unless the kind's choice says float32 (core/cpu_implementation.h). An
-// element's bits depend neither on the batch nor on the number of threads.
-torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v);
-torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, Vectors vectors);
+// element's bits depend neither on the batch nor on the number of threads. `causal`: query i sees keys 0 .. i alone.
+torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal);
+torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal,
+                              Vectors vectors);
 
 }  // namespace sdtune::model

@@ -4,7 +4,7 @@
 #include "model/kernels/attention_rows.h"
 #include "model/kernels/attention_tiles.h"
 #include "model/kernels/attention_work.h"
-#include "model/kernels/register_products.h"
+#include "model/products/register_products.h"
 
 namespace sdtune::model::attention {
 namespace {
@@ -90,6 +90,7 @@ template <class Cpu>
 SDTUNE_INLINE void add_tile(const Sizes& sizes, const Packed& packed, const float* all_log_sums, int64_t key,
                             int64_t query) {
   const int64_t keys = std::min(kKeys, sizes.keys - key), queries = std::min(kQueries, sizes.queries - query);
+  if (sizes.causal && key >= query + queries) return;
   const int64_t width = packed_width(sizes), used = used_width<Cpu>(sizes);
   const int64_t columns = (queries + 2 * Cpu::kLanes - 1) / (2 * Cpu::kLanes) * (2 * Cpu::kLanes);
   float log_sums[kQueries] = {}, dots[kQueries] = {}, ones[kKeys];
@@ -103,6 +104,10 @@ SDTUNE_INLINE void add_tile(const Sizes& sizes, const Packed& packed, const floa
                         sizes.head, columns, nullptr, gradients, kQueries);
   for (int64_t i = 0; i < columns; i += Cpu::kLanes)
     softmax_gradient<Cpu>({scores, gradients, log_sums, dots}, keys, i);
+  if (sizes.causal) {
+    hide_later_keys(scores, keys, key, query, 0.0f);
+    hide_later_keys(gradients, keys, key, query, 0.0f);
+  }
   products::update<Cpu>({scores, kQueries, 1}, {packed.dy + query * width, width}, keys, queries, used, ones,
                         packed.dv + key * width, width);
   products::update<Cpu>({gradients, kQueries, 1}, {packed.q + query * width, width}, keys, queries, used, ones,

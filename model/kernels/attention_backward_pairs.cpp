@@ -6,7 +6,7 @@
 #include "model/kernels/attention_rows.h"
 #include "model/kernels/attention_tiles.h"
 #include "model/kernels/attention_work.h"
-#include "model/kernels/register_products.h"
+#include "model/products/register_products.h"
 
 namespace sdtune::model::attention {
 namespace {
@@ -128,6 +128,7 @@ SDTUNE_INLINE void round_two_keys(const PairTile& tile, const VectorOfQueries (&
 SDTUNE_INLINE void add_tile(const Sizes& sizes, const PairHead& packed, const float* all_log_sums, int64_t key,
                             int64_t query) {
   const int64_t keys = std::min(kKeys, sizes.keys - key), queries = std::min(kQueries, sizes.queries - query);
+  if (sizes.causal && key >= query + queries) return;
   const int64_t width = packed_width(sizes), used = used_width<Pairs>(sizes), depth = sizes.head / kNumbers;
   const int64_t columns = (queries + 2 * Pairs::kLanes - 1) / (2 * Pairs::kLanes) * (2 * Pairs::kLanes);
   const PairTile& tile = packed.tile;
@@ -139,6 +140,7 @@ SDTUNE_INLINE void add_tile(const Sizes& sizes, const PairHead& packed, const fl
                           columns, nullptr, tile.scores, kQueries);
   products::update<Pairs>({packed.v + key * width, width, 1}, {packed.dy_columns + query * depth, kQueries}, keys,
                           depth, columns, nullptr, tile.softmax_gradients, kQueries);
+  if (sizes.causal) hide_later_keys(tile.scores, keys, key, query, kLeastScore);
   const float factor = 1.0f / std::sqrt(static_cast<float>(sizes.head));
   for (int64_t first = 0; first < columns; first += 2 * Pairs::kLanes) {
     VectorOfQueries of[2];

@@ -4,7 +4,7 @@
 #include "model/kernels/attention_rows.h"
 #include "model/kernels/attention_tiles.h"
 #include "model/kernels/attention_work.h"
-#include "model/kernels/register_products.h"
+#include "model/products/register_products.h"
 
 namespace sdtune::model::attention {
 namespace {
@@ -85,20 +85,22 @@ SDTUNE_INLINE void begin(const Block& block, const Sizes& sizes, const Rows& q, 
     transpose(block.results, count, sizes, block.queries);
   }
   std::fill_n(block.results, kQueries * packed_width(sizes), 0.0f);
-  std::fill_n(block.largest, kQueries, -1e30f);
+  std::fill_n(block.largest, kQueries, kLeastScore);
   std::fill_n(block.sums, kQueries, 0.0f);
 }
 
 // Keys and values that were packed for all blocks, and where the scores of one go.
 struct KeyTile {
-  int64_t count;
+  int64_t first, count;
   float* keys;    // [kKeys + kSpareRows, packed_width]
   float* values;  // [kKeys, packed_width]
   float* scores;  // [kKeys + kSpareRows, kQueries]
 };
 
+// `query`: the block's first one, of `count`.
 template <class Cpu>
-SDTUNE_INLINE void add_keys(const Block& block, const Sizes& sizes, const KeyTile& tile, int64_t count) {
+SDTUNE_INLINE void add_keys(const Block& block, const Sizes& sizes, const KeyTile& tile, int64_t query, int64_t count) {
+  if (sizes.causal && tile.first >= query + count) return;
   const int64_t width = packed_width(sizes);
   const int64_t columns = (count + 2 * Cpu::kLanes - 1) / (2 * Cpu::kLanes) * (2 * Cpu::kLanes);
   float scales[kQueries];
@@ -106,6 +108,7 @@ SDTUNE_INLINE void add_keys(const Block& block, const Sizes& sizes, const KeyTil
   constexpr int64_t kNumbers = Cpu::kHasPairs ? 2 : 1;  // of what is multiplied at once
   products::update<Cpu>({tile.keys, width, 1}, {block.queries, kQueries}, tile.count, sizes.head / kNumbers, columns,
                         nullptr, tile.scores, kQueries);
+  if (sizes.causal) hide_later_keys(tile.scores, tile.count, tile.first, query, kLeastScore);
   for (int64_t i = 0; i < columns; i += Cpu::kLanes) next_keys<Cpu>(softmax, tile.scores, tile.count, i);
   products::update<Cpu>({tile.scores, 1, kQueries}, {tile.values, width}, count, (tile.count + kNumbers - 1) / kNumbers,
                         used_width<Cpu>(sizes), scales, block.results, width);
@@ -133,6 +136,7 @@ SDTUNE_INLINE void run_blocks(const Sizes& sizes, const ForwardHead& head, int64
     begin<Cpu>(block_at(at), sizes, head.q, first + at, std::min(kQueries, count - at));
   }
   for (int64_t key = 0; key < sizes.keys; key += kKeys) {
+    tile.first = key;
     tile.count = std::min(kKeys, sizes.keys - key);
     if constexpr (Cpu::kHasPairs) {
       read_pairs_of_columns(head.k, key, tile.count, sizes, tile.keys);
@@ -142,7 +146,7 @@ SDTUNE_INLINE void run_blocks(const Sizes& sizes, const ForwardHead& head, int64
       read_rows(head.v, key, tile.count, sizes, 1.0f, tile.values);
     }
     for (int64_t at = 0; at < count; at += kQueries) {
-      add_keys<Cpu>(block_at(at), sizes, tile, std::min(kQueries, count - at));
+      add_keys<Cpu>(block_at(at), sizes, tile, first + at, std::min(kQueries, count - at));
     }
   }
   for (int64_t at = 0; at < count; at += kQueries) {

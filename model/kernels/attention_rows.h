@@ -6,7 +6,7 @@
 
 #include "model/kernels/attention_tiles.h"
 #include "model/kernels/attention_work.h"
-#include "model/kernels/register_products.h"
+#include "model/products/register_products.h"
 
 namespace sdtune::model::attention {
 
@@ -112,23 +112,10 @@ SDTUNE_INLINE void write_row(const Rows& rows, int64_t row, const float* from, c
 // [count, packed_width] -> columns [head, kQueries], zeros behind the last row. The rows are read up to a multiple
 // of 4.
 SDTUNE_INLINE void transpose(const float* rows, int64_t count, const Sizes& sizes, float* columns) {
-  using Four = float __attribute__((vector_size(16)));
   const int64_t width = packed_width(sizes);
   for (int64_t r = 0; r < count; r += 4) {
-    const float* from = rows + r * width;
     for (int64_t i = 0; i < sizes.head; i += 4) {
-      Four a, b, c, d;
-      load_vector(from + i, a);
-      load_vector(from + width + i, b);
-      load_vector(from + 2 * width + i, c);
-      load_vector(from + 3 * width + i, d);
-      const Four ab0 = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab1 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-      const Four cd0 = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd1 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-      float* to = columns + i * kQueries + r;
-      store_vector(to, Four(__builtin_shufflevector(ab0, cd0, 0, 1, 4, 5)));
-      store_vector(to + kQueries, Four(__builtin_shufflevector(ab0, cd0, 2, 3, 6, 7)));
-      store_vector(to + 2 * kQueries, Four(__builtin_shufflevector(ab1, cd1, 0, 1, 4, 5)));
-      store_vector(to + 3 * kQueries, Four(__builtin_shufflevector(ab1, cd1, 2, 3, 6, 7)));
+      transpose_square(rows + r * width + i, width, columns + i * kQueries + r, kQueries);
     }
   }
   if (count == kQueries) return;

@@ -1,16 +1,21 @@
 // The tiles of attention on a CPU, and the exponential function of its softmax.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
-#include "model/kernels/cpu_vectors.h"
+#include "model/kernels/attention_work.h"
+#include "model/products/cpu_vectors.h"
 
 namespace sdtune::model::attention {
 
 // Keys that are worked on together: with kQueries queries (attention_work.h) their scores stay in the second cache.
 // Both are multiples of the rows and columns of either kind.
 constexpr int64_t kKeys = 120;
+// Below each score, and few enough powers of ten that it can be scaled: e to the power of its distance to one is next
+// to nothing.
+constexpr float kLeastScore = -1e30f;
 // Rows behind the last key that a tile may read and write.
 constexpr int64_t kSpareRows = 12;
 
@@ -37,6 +42,15 @@ SDTUNE_INLINE void exponentiate(typename Cpu::Vector& x) {
   Vector power;
   std::memcpy(&power, &exponent, sizeof(Vector));
   x = p * power;
+}
+
+// Of a tile whose rows are keys from `key` on and whose columns are queries from `query` on: what a key has for the
+// queries before it, which do not see it, becomes `value`.
+SDTUNE_INLINE void hide_later_keys(float* tile, std::int64_t keys, std::int64_t key, std::int64_t query, float value) {
+  for (std::int64_t r = 0; r < keys; ++r) {
+    const std::int64_t hidden = std::clamp<std::int64_t>(key + r - query, 0, kQueries);
+    std::fill_n(tile + r * kQueries, hidden, value);
+  }
 }
 
 }  // namespace sdtune::model::attention

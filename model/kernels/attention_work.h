@@ -9,6 +9,7 @@ namespace sdtune::model::attention {
 
 struct Sizes {
   int64_t queries, keys, head;  // L, M, d
+  bool causal;                  // query i sees keys 0 .. i alone
 };
 
 // The rows of one head of one sample in a tensor of float32 or bfloat16: row i begins `step` numbers behind row i - 1.

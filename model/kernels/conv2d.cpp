@@ -16,8 +16,9 @@
 #include "model/kernels/packed_weights.h"
 #include "model/kernels/pair_gradient.h"
 #include "model/kernels/patches.h"
-#include "model/kernels/sizes_only.h"
 #include "model/kernels/winograd_conv2d.h"
+#include "model/products/sizes_only.h"
+#include "model/products/small_product.h"
 
 namespace sdtune::model {
 namespace {
@@ -76,8 +77,9 @@ struct PatchPasses {
   bool input, weight;  // the gradients
 };
 
-// Of bfloat16 as batches of one matrix, by oneDNN (matrix_product.cpp says why not as a matrix alone).
+// Large ones of bfloat16 as batches of one matrix, by oneDNN (matrix_product.cpp says why not as a matrix alone).
 torch::Tensor patch_product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias = {}) {
+  if (is_small_product(a, {a.size(0), a.size(1), b.size(1)})) return small_product(a, b, bias);
   return a.scalar_type() == torch::kBFloat16 ? onednn_product(a, b, bias) : product(a, b, bias);
 }
 

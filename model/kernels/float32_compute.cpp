@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/kernels/matrix_product.h"
-#include "model/kernels/sizes_only.h"
+#include "model/products/sizes_only.h"
 
 namespace sdtune::model {
 namespace {

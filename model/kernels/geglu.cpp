@@ -4,8 +4,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "model/kernels/geglu_cuda.h"
-#include "model/kernels/sizes_only.h"
-#include "model/kernels/vector_math.h"
+#include "model/products/sizes_only.h"
+#include "model/products/vector_math.h"
 
 namespace sdtune::model {
 namespace {

@@ -5,7 +5,7 @@
 #include "model/kernels/asks_for_gradient.h"
 #include "model/kernels/group_norm_cpu.h"
 #include "model/kernels/group_norm_cuda.h"
-#include "model/kernels/sizes_only.h"
+#include "model/products/sizes_only.h"
 
 namespace sdtune::model {
 namespace {

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "model/kernels/group_norm_tiles.h"
-#include "model/kernels/sizes_only.h"
+#include "model/products/sizes_only.h"
 
 namespace sdtune::model {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/kernels/vector_math.h"
+#include "model/products/vector_math.h"
 
 namespace sdtune::model {
 namespace {

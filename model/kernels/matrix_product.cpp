@@ -10,7 +10,8 @@
 
 #include "model/core/cpu_implementation.h"
 #include "model/kernels/float32_compute.h"
-#include "model/kernels/sizes_only.h"
+#include "model/products/sizes_only.h"
+#include "model/products/small_product.h"
 
 // LibTorch exports it but ships no header for it: result = beta * result + alpha * a b, of matrices or batches of them.
 namespace at::native {
@@ -52,21 +53,34 @@ torch::Tensor batch_of_one(const torch::Tensor& matrix) {
   return plain.as_strided({1, plain.size(0), plain.size(1)}, {plain.numel(), plain.stride(0), plain.stride(1)});
 }
 
-struct OneDnnLinear : torch::autograd::Function<OneDnnLinear> {
+// All its products are of the same three matrices, so that if one is small each of them is.
+bool is_small_linear(const torch::Tensor& x, int64_t out_features) {
+  const int64_t in = x.size(-1);
+  return is_small_product(x, {x.numel() / std::max<int64_t>(in, 1), in, out_features});
+}
+
+struct OwnLinear : torch::autograd::Function<OwnLinear> {
+  using Product = torch::Tensor (*)(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias);
+
+  static Product product_of(bool is_small) { return is_small ? Product(small_product) : Product(onednn_product); }
+
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x, const torch::Tensor& weight,
-                               const std::optional<torch::Tensor>& bias) {
+                               const std::optional<torch::Tensor>& bias, bool is_small) {
     context->save_for_backward({x, weight});
     context->saved_data["has_bias"] = bias.has_value();
-    return shaped(onednn_product(as_rows(x), weight.t(), bias.value_or(torch::Tensor())), x.sizes());
+    context->saved_data["is_small"] = is_small;
+    const Product product = product_of(is_small);
+    return shaped(product(as_rows(x), weight.t(), bias.value_or(torch::Tensor())), x.sizes());
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const torch::Tensor &x = saved[0], &weight = saved[1];
-    const torch::Tensor dy = as_rows(gradients[0]);
-    variable_list out(3);
-    if (context->needs_input_grad(0)) out[0] = shaped(onednn_product(dy, weight), x.sizes());
-    if (context->needs_input_grad(1)) out[1] = onednn_product(dy.t(), as_rows(x));
+    const torch::Tensor dy = as_rows(gradients[0]), none;
+    const Product product = product_of(context->saved_data["is_small"].toBool());
+    variable_list out(4);
+    if (context->needs_input_grad(0)) out[0] = shaped(product(dy, weight, none), x.sizes());
+    if (context->needs_input_grad(1)) out[1] = product(dy.t(), as_rows(x), none);
     const bool has_bias = context->saved_data["has_bias"].toBool();  // without one there is no third edge to ask for
     if (has_bias && context->needs_input_grad(2)) out[2] = dy.sum(0);
     return out;
@@ -92,14 +106,16 @@ std::optional<torch::Tensor> bias_or_none(const torch::Tensor& bias) {
 torch::Tensor apply_linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {
   if (weight.scalar_type() != x.scalar_type()) return torch::linear(x, weight, bias);
   if (computes_in_float32(x)) return float32_linear(x, weight, bias);
+  if (is_small_linear(x, weight.size(0))) return OwnLinear::apply(x, weight, bias_or_none(bias), /*is_small=*/true);
   return is_for_onednn(x, weight.size(0)) ? onednn_linear(x, weight, bias) : torch::linear(x, weight, bias);
 }
 
 torch::Tensor onednn_linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {
-  return OneDnnLinear::apply(x, weight, bias_or_none(bias));
+  return OwnLinear::apply(x, weight, bias_or_none(bias), /*is_small=*/false);
 }
 
 torch::Tensor product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias) {
+  if (is_small_product(a, {a.size(0), a.size(1), b.size(1)})) return small_product(a, b, bias);
   if (is_for_onednn(a, b.size(1))) return onednn_product(a, b, bias);
   return bias.defined() ? torch::addmm(bias, a, b) : torch::mm(a, b);
 }

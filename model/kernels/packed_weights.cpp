@@ -13,8 +13,8 @@
 #include "model/kernels/asks_for_gradient.h"
 #include "model/kernels/float32_compute.h"
 #include "model/kernels/matrix_product.h"
-#include "model/kernels/sizes_only.h"
 #include "model/kernels/winograd_conv2d.h"
+#include "model/products/sizes_only.h"
 
 namespace sdtune::model {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "model/kernels/register_products.h"
+#include "model/products/register_products.h"
 
 namespace sdtune::model {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "model/kernels/vector_math.h"
+#include "model/products/vector_math.h"
 
 namespace sdtune::model {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "model/kernels/asks_for_gradient.h"
 #include "model/kernels/float32_compute.h"
-#include "model/kernels/sizes_only.h"
+#include "model/products/sizes_only.h"
 
 namespace sdtune::model {
 namespace {

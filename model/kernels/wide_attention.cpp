@@ -10,7 +10,7 @@
 #include "model/kernels/asks_for_gradient.h"
 #include "model/kernels/attention.h"
 #include "model/kernels/matrix_product.h"
-#include "model/kernels/sizes_only.h"
+#include "model/products/sizes_only.h"
 
 namespace sdtune::model {
 namespace {

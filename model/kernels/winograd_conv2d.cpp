@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "model/core/tensor_memory.h"
-#include "model/kernels/cpu_vectors.h"
 #include "model/kernels/matrix_product.h"
-#include "model/kernels/sizes_only.h"
 #include "model/kernels/winograd_blocks.h"
 #include "model/kernels/winograd_tiles.h"
+#include "model/products/cpu_vectors.h"
+#include "model/products/sizes_only.h"
 
 namespace sdtune::model {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "model/kernels/cpu_vectors.h"
+#include "model/products/cpu_vectors.h"
 
 namespace sdtune::model::winograd {
 

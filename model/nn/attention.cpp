@@ -6,10 +6,18 @@
 #include "model/kernels/wide_attention.h"
 
 namespace sdtune::model {
+namespace {
+
+bool takes_tiles(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal) {
+  const CpuImplementation chosen = cpu_implementation();
+  return chosen.tiled_attention && (chosen.causal_tiles || !causal) && (chosen.heads_of_four || q.size(3) % 8 == 0) &&
+         can_attend_in_tiles(q, k, v);
+}
+
+}  // namespace
 
 torch::Tensor attend(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal, bool upcast) {
-  const bool in_tiles = !causal && !upcast && can_attend_in_tiles(q, k, v) && cpu_implementation().tiled_attention;
-  if (in_tiles) return tiled_attention(q, k, v);
+  if (!upcast && takes_tiles(q, k, v, causal)) return tiled_attention(q, k, v, causal);
   if (!causal && !upcast && can_attend_wide(q, k, v)) return attend_wide(q, k, v);
   const torch::Dtype dtype = v.scalar_type();
   const auto prepare = [upcast](const torch::Tensor& x) {

@@ -81,7 +81,7 @@ OperatorFlops attention(Arguments arguments, std::size_t query, double passes, i
 
 OperatorFlops operator_flops(std::string_view name, Arguments arguments) {
   if (name == "aten::mm" || name == "aten::bmm") return {product(arguments, 0, 1), false};
-  if (name == "sdtune::onednn_product") return {product(arguments, 0, 1), false};
+  if (name == "sdtune::onednn_product" || name == "sdtune::small_product") return {product(arguments, 0, 1), false};
   if (name == "aten::addmm" || name == "aten::baddbmm") return {product(arguments, 1, 2), false};
   if (name == "aten::convolution" || name == "sdtune::patch_convolution" || name == "sdtune::packed_convolution" ||
       name == "sdtune::winograd_convolution") {  // as many as without its transforms

@@ -9,9 +9,9 @@
 #include <tuple>
 
 #include "model/core/cpu_implementation.h"
-#include "model/kernels/cpu_vectors.h"
 #include "model/kernels/float32_compute.h"
 #include "model/kernels/pair_gradient.h"
+#include "model/products/cpu_vectors.h"
 #include "tests/support/relative_error.h"
 
 namespace sdtune::model {

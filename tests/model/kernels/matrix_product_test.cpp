@@ -1,6 +1,7 @@
 #include "model/kernels/matrix_product.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,9 +11,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "model/core/cpu_implementation.h"
 #include "tests/support/relative_error.h"
 
 namespace sdtune::model {
@@ -106,6 +110,35 @@ TEST(Product, AgreesWithDoublePrecisionHoweverItsMatricesLie) {
       }
       EXPECT_TRUE(torch::equal(multiply(a, b, bias), multiply(a, b, bias)));
     }
+  }
+}
+
+bool is_taken = false;
+
+std::unique_ptr<at::ObserverContext> note_small_product(const at::RecordFunction& function) {
+  is_taken = is_taken || std::string_view(function.name()) == "sdtune::small_product";
+  return nullptr;
+}
+
+template <class Run>
+bool takes_small_product(const Run& run) {
+  is_taken = false;
+  const at::CallbackHandle handle = at::addThreadLocalCallback(at::RecordFunctionCallback(note_small_product));
+  run();
+  at::removeCallback(handle);
+  return is_taken;
+}
+
+TEST(Product, OfSmallMatricesIsAChoice) {
+  if (!vectors_of_this_cpu()) GTEST_SKIP() << "a CPU without AVX2 has one way";
+  const torch::Tensor a = torch::randn({64, 300}), b = torch::randn({300, 128}), large = torch::randn({600, 300});
+  for (const bool is_chosen : {true, false}) {
+    CpuImplementation implementation = default_cpu_implementation();
+    implementation.small_products = is_chosen;
+    const CpuImplementationScope scope(implementation);
+    EXPECT_EQ(takes_small_product([&] { product(a, b); }), is_chosen);
+    EXPECT_EQ(takes_small_product([&] { apply_linear(a, b.t()); }), is_chosen);
+    EXPECT_FALSE(takes_small_product([&] { product(large, b); }));
   }
 }
 

@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "model/core/cpu_implementation.h"
-#include "model/kernels/cpu_vectors.h"
 #include "model/kernels/packed_weights.h"
+#include "model/products/cpu_vectors.h"
 #include "tests/support/relative_error.h"
 
 namespace sdtune::model {

@@ -3,6 +3,9 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include "model/core/cpu_implementation.h"
+#include "model/kernels/attention.h"
+
 namespace sdtune::model {
 namespace {
 
@@ -47,6 +50,35 @@ TEST(Attention, ComputesBfloat16InBfloat16WhereFloat32IsAskedFor) {
 // float16 overflows in Stable Diffusion 2.1, which therefore asks.
 TEST(Attention, ComputesFloat16InFloat32WhereItIsAskedFor) {
   EXPECT_FALSE(Pair(torch::kFloat16).agree(torch::kFloat16));
+}
+
+// 36 and 52 numbers a head, as portrait-128 has them.
+TEST(Attention, HeadsOfFourAreAChoice) {
+  if (!vectors_of_this_cpu()) GTEST_SKIP() << "a CPU without AVX2 has one way";
+  torch::manual_seed(0);
+  for (const int64_t head : {36, 40}) {
+    const torch::Tensor q = torch::randn({2, 64, 4, head}), k = torch::randn({2, 77, 4, head}),
+                        v = torch::randn({2, 77, 4, head}), tiled = tiled_attention(q, k, v, /*causal=*/false);
+    for (const bool is_chosen : {true, false}) {
+      CpuImplementation implementation;
+      implementation.heads_of_four = is_chosen;
+      const CpuImplementationScope scope(implementation);
+      EXPECT_EQ(torch::equal(attend(q, k, v, /*causal=*/false, /*upcast=*/false), tiled), is_chosen || head == 40);
+    }
+  }
+}
+
+TEST(Attention, CausalTilesAreAChoice) {
+  if (!vectors_of_this_cpu()) GTEST_SKIP() << "a CPU without AVX2 has one way";
+  torch::manual_seed(0);
+  const torch::Tensor q = torch::randn({2, 77, 4, 32}), k = torch::randn({2, 77, 4, 32}),
+                      v = torch::randn({2, 77, 4, 32}), tiled = tiled_attention(q, k, v, /*causal=*/true);
+  for (const bool is_chosen : {true, false}) {
+    CpuImplementation implementation;
+    implementation.causal_tiles = is_chosen;
+    const CpuImplementationScope scope(implementation);
+    EXPECT_EQ(torch::equal(attend(q, k, v, /*causal=*/true, /*upcast=*/false), tiled), is_chosen);
+  }
 }
 
 }  // namespace

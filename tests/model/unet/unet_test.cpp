@@ -115,8 +115,9 @@ TEST(UNet, EachImplementationComputesTheSameInItsOwnWay) {
     const torch::Tensor got = output_and_gradient(unet, other, 300);
     EXPECT_LE(test::relative_error(got, expected), 1e-5) << choice.name;
     EXPECT_GT(test::relative_error(output_and_gradient(unet, other, 301), expected), 1e-4) << choice.name;
-    const std::string_view name = choice.name;  // of products without oneDNN, and of bfloat16, there is one way here
-    const bool has_one_way = (name == "products" && !can_multiply_by_onednn()) || name.ends_with("bfloat16");
+    const std::string_view name = choice.name;  // what is of bfloat16, other heads or text has one way here
+    const bool has_one_way = (name == "products" && !can_multiply_by_onednn()) || name.ends_with("bfloat16") ||
+                             name == "attention_heads" || name == "attention_causal";
     EXPECT_EQ(torch::equal(got, expected), has_one_way) << choice.name;
   }
 }

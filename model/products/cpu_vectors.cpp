@@ -1,4 +1,4 @@
-#include "model/kernels/cpu_vectors.h"
+#include "model/products/cpu_vectors.h"
 
 namespace sdtune::model {
 

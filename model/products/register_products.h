@@ -5,8 +5,9 @@
 
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
-#include "model/kernels/cpu_vectors.h"
+#include "model/products/cpu_vectors.h"
 
 namespace sdtune::model::products {
 
@@ -27,29 +28,29 @@ struct Right {
 };
 
 // sums += left right over `depth`, for kRows rows and kVectors vectors of columns.
-template <class Cpu, int kVectors>
+template <class Cpu, std::int64_t kRows, int kVectors>
 SDTUNE_INLINE void multiply(const Left& left, const Right& right, std::int64_t depth,
-                            typename Cpu::Vector (&sums)[Cpu::kRows][kVectors]) {
+                            typename Cpu::Vector (&sums)[kRows][kVectors]) {
   const float* a = left.data;
   const float* b = right.data;
   for (std::int64_t i = 0; i < depth; ++i, a += left.depth_step, b += right.step) {
     typename Cpu::Vector columns[kVectors];
     for (int j = 0; j < kVectors; ++j) load_vector(b + j * Cpu::kLanes, columns[j]);
 #pragma GCC unroll 12
-    for (std::int64_t r = 0; r < Cpu::kRows; ++r) {
+    for (std::int64_t r = 0; r < kRows; ++r) {
       for (int j = 0; j < kVectors; ++j) add_product<Cpu>(a[r * left.row_step], columns[j], sums[r][j]);
     }
   }
 }
 
-// out [rows, columns] = scales out + left right, rows in groups of kRows and columns in pairs of vectors and a last
-// one: `rows` is rounded up to kRows, `columns` is a multiple of kLanes. `scales`: one a row; null: out begins at zero.
-template <class Cpu, int kVectors>
+// out = scales out + left right, of kRows rows and kVectors vectors of columns. `scales`: one a row; null: out begins
+// at zero.
+template <class Cpu, std::int64_t kRows, int kVectors>
 SDTUNE_INLINE void update_tile(const Left& left, const Right& right, std::int64_t depth, const float* scales,
                                float* out, std::int64_t out_step) {
-  typename Cpu::Vector sums[Cpu::kRows][kVectors];
+  typename Cpu::Vector sums[kRows][kVectors];
 #pragma GCC unroll 12
-  for (std::int64_t r = 0; r < Cpu::kRows; ++r) {
+  for (std::int64_t r = 0; r < kRows; ++r) {
     for (int j = 0; j < kVectors; ++j) {
       if (scales != nullptr) {
         load_vector(out + r * out_step + j * Cpu::kLanes, sums[r][j]);
@@ -59,13 +60,26 @@ SDTUNE_INLINE void update_tile(const Left& left, const Right& right, std::int64_
       }
     }
   }
-  multiply<Cpu, kVectors>(left, right, depth, sums);
+  multiply<Cpu>(left, right, depth, sums);
 #pragma GCC unroll 12
-  for (std::int64_t r = 0; r < Cpu::kRows; ++r) {
+  for (std::int64_t r = 0; r < kRows; ++r) {
     for (int j = 0; j < kVectors; ++j) store_vector(out + r * out_step + j * Cpu::kLanes, sums[r][j]);
   }
 }
 
+// Calls tile(row, kRows as an integral_constant) until all rows are through, the last ones in smaller groups.
+template <class Cpu, class Tile>
+SDTUNE_INLINE void for_each_group(std::int64_t rows, const Tile& tile) {
+  std::int64_t row = 0;
+  for (; row + Cpu::kRows <= rows; row += Cpu::kRows) tile(row, std::integral_constant<std::int64_t, Cpu::kRows>());
+  constexpr std::int64_t kMany = Cpu::kRows * 2 / 3, kFew = Cpu::kRows / 3;
+  for (; row + kMany <= rows; row += kMany) tile(row, std::integral_constant<std::int64_t, kMany>());
+  for (; row + kFew <= rows; row += kFew) tile(row, std::integral_constant<std::int64_t, kFew>());
+  for (; row < rows; ++row) tile(row, std::integral_constant<std::int64_t, 1>());
+}
+
+// out = scales out + left right of [rows, columns], rows in groups of Cpu::kRows and columns in pairs of vectors and a
+// last one: `rows` is rounded up to Cpu::kRows, `columns` is a multiple of kLanes.
 template <class Cpu>
 SDTUNE_INLINE void update(const Left& left, const Right& right, std::int64_t rows, std::int64_t depth,
                           std::int64_t columns, const float* scales, float* out, std::int64_t out_step) {
@@ -74,10 +88,12 @@ SDTUNE_INLINE void update(const Left& left, const Right& right, std::int64_t row
     const float* group_scales = scales == nullptr ? nullptr : scales + r;
     std::int64_t c = 0;
     for (; c + 2 * Cpu::kLanes <= columns; c += 2 * Cpu::kLanes) {
-      update_tile<Cpu, 2>(group, {right.data + c, right.step}, depth, group_scales, out + r * out_step + c, out_step);
+      update_tile<Cpu, Cpu::kRows, 2>(group, {right.data + c, right.step}, depth, group_scales, out + r * out_step + c,
+                                      out_step);
     }
     if (c < columns) {
-      update_tile<Cpu, 1>(group, {right.data + c, right.step}, depth, group_scales, out + r * out_step + c, out_step);
+      update_tile<Cpu, Cpu::kRows, 1>(group, {right.data + c, right.step}, depth, group_scales, out + r * out_step + c,
+                                      out_step);
     }
   }
 }

@@ -1,0 +1,104 @@
+#include "model/products/small_product.h"
+
+#include <ATen/record_function.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "model/core/cpu_implementation.h"
+#include "model/products/sizes_only.h"
+#include "model/products/small_product_parts.h"
+
+namespace sdtune::model {
+namespace {
+
+constexpr int64_t kMostNumbers = int64_t{1} << 17;
+
+bool has_vectors_for(torch::Dtype dtype) {
+  if (dtype == torch::kBFloat16) return can_multiply_bfloat16_pairs();
+  return dtype == torch::kFloat32 && vectors_of_this_cpu().has_value();
+}
+
+// How a matrix lies: with numbers side by side in its rows or in its columns.
+enum class Side : std::int8_t { kRows, kColumns };
+
+bool is_dense(const torch::Tensor& matrix, Side side) {
+  return matrix.stride(side == Side::kRows ? 1 : 0) == 1;
+}
+
+// Whether pairs of its numbers that lie side by side can be read as one number.
+bool has_pairs(const torch::Tensor& matrix, Side side) {
+  if (matrix.scalar_type() == torch::kFloat32) return true;
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(matrix.const_data_ptr()) % sizeof(float) == 0;
+  return is_aligned && matrix.stride(side == Side::kRows ? 0 : 1) % 2 == 0;
+}
+
+torch::Tensor copied(const torch::Tensor& matrix, Side side) {
+  if (side == Side::kRows) return matrix.clone(torch::MemoryFormat::Contiguous);
+  return matrix.t().clone(torch::MemoryFormat::Contiguous).t();
+}
+
+// The side to read a matrix by, of pairs or number by number; `other` if it lies so, which needs no pairs.
+struct Lying {
+  torch::Tensor matrix;
+  Side side;
+};
+
+// `deep`: the side along the product's depth, whose numbers are read in pairs. With an odd depth there are none.
+Lying lying(const torch::Tensor& matrix, Side deep, bool has_odd_depth) {
+  const Side other = deep == Side::kRows ? Side::kColumns : Side::kRows;
+  if (is_dense(matrix, other) && (has_odd_depth || !is_dense(matrix, deep))) return {matrix, other};
+  if (has_odd_depth) return {copied(matrix, other), other};
+  if (is_dense(matrix, deep) && has_pairs(matrix, deep)) return {matrix, deep};
+  return {copied(matrix, deep), deep};
+}
+
+template <class T>
+products::Matrix<T> matrix_of(const Lying& lying) {
+  const bool is_by_rows = lying.side == Side::kRows;
+  return {lying.matrix.const_data_ptr<T>(), is_by_rows ? lying.matrix.stride(0) : 1,
+          is_by_rows ? 1 : lying.matrix.stride(1)};
+}
+
+template <class T>
+torch::Tensor multiply(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias,
+                       products::MultiplyPart<T> multiply_part) {
+  const bool has_odd_depth = a.scalar_type() == torch::kBFloat16 && a.size(1) % 2 != 0;
+  const Lying left = lying(a, Side::kRows, has_odd_depth), right = lying(b, Side::kColumns, has_odd_depth);
+  const torch::Tensor constants = bias.defined() ? bias.contiguous() : bias;
+  torch::Tensor out = torch::empty({a.size(0), b.size(1)}, a.options().requires_grad(false));
+  const products::SmallProduct<T> product = {.rows = a.size(0),
+                                             .depth = a.size(1),
+                                             .columns = b.size(1),
+                                             .a = matrix_of<T>(left),
+                                             .b = matrix_of<T>(right),
+                                             .bias = bias.defined() ? constants.const_data_ptr<T>() : nullptr,
+                                             .out = out.mutable_data_ptr<T>()};
+  products::multiply_in_parts(product, multiply_part);
+  return out;
+}
+
+}  // namespace
+
+bool is_small_product(const torch::Tensor& like, const std::array<int64_t, 3>& sizes) {
+  const auto [m, k, n] = sizes;
+  const bool are_small = m * k <= kMostNumbers && k * n <= kMostNumbers && m * n <= kMostNumbers && m * k * n > 0;
+  if (!are_small || !like.is_cpu() || is_of_sizes_only()) return false;
+  if (like.scalar_type() == torch::kBFloat16 && (k % 2 != 0 || n % 2 != 0)) return false;
+  return has_vectors_for(like.scalar_type()) && cpu_implementation().small_products;
+}
+
+torch::Tensor small_product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias) {
+  return small_product(a, b, bias, vectors_of_this_cpu().value());
+}
+
+torch::Tensor small_product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias,
+                            Vectors vectors) {
+  RECORD_FUNCTION("sdtune::small_product", std::vector<c10::IValue>({a, b}));
+  if (a.scalar_type() == torch::kBFloat16) {
+    return multiply<c10::BFloat16>(a, b, bias, products::multiply_bfloat16_part);
+  }
+  return multiply<float>(a, b, bias, products::multiply_part_by(vectors));
+}
+
+}  // namespace sdtune::model
