@@ -3,6 +3,7 @@
 #include <ATen/record_function.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "model/core/cpu_implementation.h"
@@ -13,10 +14,13 @@ namespace sdtune::model {
 namespace {
 
 constexpr int64_t kMostNumbers = int64_t{1} << 17;
+// With AVX2, below this many rows, bringing the other matrix into panels costs more than MKL's call.
+constexpr int64_t kFewRowsOfAvx2 = 32;
 
-bool has_vectors_for(torch::Dtype dtype) {
+bool has_vectors_for(torch::Dtype dtype, int64_t rows) {
   if (dtype == torch::kBFloat16) return can_multiply_bfloat16_pairs();
-  return dtype == torch::kFloat32 && vectors_of_this_cpu().has_value();
+  const std::optional<Vectors> vectors = vectors_of_this_cpu();
+  return dtype == torch::kFloat32 && vectors && (vectors != Vectors::kAvx2 || rows >= kFewRowsOfAvx2);
 }
 
 // How a matrix lies: with numbers side by side in its rows or in its columns.
@@ -85,7 +89,7 @@ bool is_small_product(const torch::Tensor& like, const std::array<int64_t, 3>& s
   const bool are_small = m * k <= kMostNumbers && k * n <= kMostNumbers && m * n <= kMostNumbers && m * k * n > 0;
   if (!are_small || !like.is_cpu() || is_of_sizes_only()) return false;
   if (like.scalar_type() == torch::kBFloat16 && (k % 2 != 0 || n % 2 != 0)) return false;
-  return has_vectors_for(like.scalar_type()) && cpu_implementation().small_products;
+  return has_vectors_for(like.scalar_type(), m) && cpu_implementation().small_products;
 }
 
 torch::Tensor small_product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias) {

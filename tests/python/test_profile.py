@@ -49,7 +49,8 @@ def test_the_trace_holds_steps_phases_and_operators(material: tuple[Path, Path],
         for event, step in zip(found, steps.values()):
             assert step["ts"] <= event["ts"] and event["ts"] + event["dur"] <= step["ts"] + step["dur"] + 1, name
     names = {event["name"] for event in events}
-    assert {"aten::convolution", "aten::convolution_backward", "aten::addmm"} <= names
+    assert {"aten::convolution", "aten::convolution_backward"} <= names
+    assert {"aten::addmm", "sdtune::small_product"} & names  # a linear layer, by the processor
 
     table = (tmp_path / "run" / "profile" / "operators.txt").read_text()
     shown = [line for line in table.splitlines() if "aten::" in line]

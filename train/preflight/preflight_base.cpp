@@ -1,5 +1,4 @@
 // The checks of the base model and of what depends on it.
-#include <algorithm>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -97,11 +96,7 @@ std::optional<model::BundleConfigs> check_fit(const fs::path& base, std::vector<
     configs = model::BundleConfigs::read(base);
     found = configs->find_misfits(base);
   });
-  for (const Problem& problem : found) {
-    const bool is_known = std::any_of(problems.begin(), problems.end(),
-                                      [&](const Problem& known) { return known.line() == problem.line(); });
-    if (!is_known) problems.push_back(problem);
-  }
+  append(problems, found);
   if (!found.empty()) configs.reset();
   return configs;
 }

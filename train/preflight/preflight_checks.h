@@ -2,6 +2,7 @@
 // and throws nothing for users' mistakes.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -18,8 +19,13 @@
 
 namespace sdtune::train {
 
+// What an earlier check found already is said once.
 inline void append(std::vector<Problem>& problems, const std::vector<Problem>& more) {
-  problems.insert(problems.end(), more.begin(), more.end());
+  for (const Problem& problem : more) {
+    const bool is_known = std::any_of(problems.begin(), problems.end(),
+                                      [&](const Problem& known) { return known.line() == problem.line(); });
+    if (!is_known) problems.push_back(problem);
+  }
 }
 
 // Options that contradict each other, on any machine.
