@@ -42,14 +42,14 @@ torch::Tensor copied(const torch::Tensor& matrix, Side side) {
   return matrix.t().clone(torch::MemoryFormat::Contiguous).t();
 }
 
-// The side to read a matrix by, of pairs or number by number; `other` if it lies so, which needs no pairs.
-struct Lying {
+// A matrix in memory that can be read along `side`.
+struct ReadableMatrix {
   torch::Tensor matrix;
   Side side;
 };
 
 // `deep`: the side along the product's depth, whose numbers are read in pairs. With an odd depth there are none.
-Lying lying(const torch::Tensor& matrix, Side deep, bool has_odd_depth) {
+ReadableMatrix readable(const torch::Tensor& matrix, Side deep, bool has_odd_depth) {
   const Side other = deep == Side::kRows ? Side::kColumns : Side::kRows;
   if (is_dense(matrix, other) && (has_odd_depth || !is_dense(matrix, deep))) return {matrix, other};
   if (has_odd_depth) return {copied(matrix, other), other};
@@ -58,17 +58,18 @@ Lying lying(const torch::Tensor& matrix, Side deep, bool has_odd_depth) {
 }
 
 template <class T>
-products::Matrix<T> matrix_of(const Lying& lying) {
-  const bool is_by_rows = lying.side == Side::kRows;
-  return {lying.matrix.const_data_ptr<T>(), is_by_rows ? lying.matrix.stride(0) : 1,
-          is_by_rows ? 1 : lying.matrix.stride(1)};
+products::Matrix<T> matrix_of(const ReadableMatrix& readable) {
+  const bool is_by_rows = readable.side == Side::kRows;
+  return {readable.matrix.const_data_ptr<T>(), is_by_rows ? readable.matrix.stride(0) : 1,
+          is_by_rows ? 1 : readable.matrix.stride(1)};
 }
 
 template <class T>
 torch::Tensor multiply(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias,
                        products::MultiplyPart<T> multiply_part) {
   const bool has_odd_depth = a.scalar_type() == torch::kBFloat16 && a.size(1) % 2 != 0;
-  const Lying left = lying(a, Side::kRows, has_odd_depth), right = lying(b, Side::kColumns, has_odd_depth);
+  const ReadableMatrix left = readable(a, Side::kRows, has_odd_depth),
+                       right = readable(b, Side::kColumns, has_odd_depth);
   const torch::Tensor constants = bias.defined() ? bias.contiguous() : bias;
   torch::Tensor out = torch::empty({a.size(0), b.size(1)}, a.options().requires_grad(false));
   const products::SmallProduct<T> product = {.rows = a.size(0),

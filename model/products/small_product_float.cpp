@@ -7,8 +7,8 @@ namespace sdtune::model::products {
 namespace {
 
 // Rows of b that are multiplied at once: a panel of them, of the columns whose sums stay in registers, stays in the
-// first cache while all rows of a go by.
-constexpr int64_t kPanelDepth = 256;
+// first cache while all rows of a go by. Sums of so many are added to each other, which rounds less than one sum.
+constexpr int64_t kPanelDepth = 64;
 
 // Of b's columns fewer than a panel has at its end, for which zeros stand.
 struct FloatPanel {
@@ -57,22 +57,19 @@ SDTUNE_INLINE void multiply_floats(const Left& a, const FloatPanel& panel, int64
   constexpr int64_t kPanel = 2 * Cpu::kLanes, kWidth = kVectors * Cpu::kLanes;
   for_each_group<Cpu>(rows, [&](int64_t row, auto group) SDTUNE_LAMBDA {
     constexpr int64_t kRows = decltype(group)::value;
-    float ones[kRows], beside[kRows * kWidth];
-    std::fill_n(ones, kRows, 1.0f);
-    const float* scales = out.adds ? ones : nullptr;
+    float sums[kRows * kWidth];
     const Left left = {a.data + row * a.row_step, a.row_step, a.depth_step};
     const Right right = {panel.data, kPanel};
     float* to = out.data + row * out.step;
-    if (panel.count == kWidth) {
-      update_tile<Cpu, kRows, kVectors>(left, right, panel.depth, scales, to, out.step);
+    if (panel.count == kWidth && !out.adds) {
+      update_tile<Cpu, kRows, kVectors>(left, right, panel.depth, nullptr, to, out.step);
       return;
     }
+    update_tile<Cpu, kRows, kVectors>(left, right, panel.depth, nullptr, sums, kWidth);
     for (int64_t r = 0; r < kRows; ++r) {  // what lies beside the last column must not be written
-      std::copy_n(to + r * out.step, panel.count, beside + r * kWidth);
-      std::fill(beside + r * kWidth + panel.count, beside + (r + 1) * kWidth, 0.0f);
+      float* to_row = to + r * out.step;
+      for (int64_t j = 0; j < panel.count; ++j) to_row[j] = (out.adds ? to_row[j] : 0.0f) + sums[r * kWidth + j];
     }
-    update_tile<Cpu, kRows, kVectors>(left, right, panel.depth, scales, beside, kWidth);
-    for (int64_t r = 0; r < kRows; ++r) std::copy_n(beside + r * kWidth, panel.count, to + r * out.step);
   });
 }
 
