@@ -8,6 +8,7 @@ import math
 import os
 import statistics
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def step_seconds(output: Path) -> float:
 
 
 def step_point(base: Path, photos: Path, output: Path, rounds: int, words: list[str], ranks: int = 1) -> dict[str, float]:
-    """Seconds of a step, the median of rounds, and the operations counted for it."""
+    """Seconds of a step, the median of rounds, and the operations counted for it, of all ranks."""
     given = train_words(base, photos, *words)
     program = [SDTUNE, "train"] if ranks == 1 else [SDTUNE, "launch", "--nproc", str(ranks), "--", "train"]
     seconds = []
@@ -48,7 +49,8 @@ def step_point(base: Path, photos: Path, output: Path, rounds: int, words: list[
         run([*program, *given, "--output", str(output), "--overwrite", "--max-train-steps", str(STEPS + WARM_UP)])
         seconds.append(step_seconds(output))
     plan = json.loads(run([SDTUNE, "plan", *given, "--json"]))
-    return {"seconds": round(statistics.median(seconds), 5), "operations": plan["flops"]["step"]}
+    print(f"{' '.join(words)}, {ranks} rank(s): {statistics.median(seconds):.4f} s a step", file=sys.stderr, flush=True)
+    return {"seconds": round(statistics.median(seconds), 5), "operations": plan["flops"]["step"] * ranks}
 
 
 def start_seconds(base: Path, photos: Path, output: Path) -> float:
@@ -66,6 +68,10 @@ def relative(points: dict[int, dict[str, float]]) -> None:
         point["of_counted"] = round(point["seconds"] / first["seconds"] * first["operations"] / point["operations"], 4)
 
 
+def seconds_a_photo(starts: dict[int, dict[str, float]], fewer: int, more: int) -> float:
+    return (starts[more]["seconds"] - starts[fewer]["seconds"]) / (more - fewer)
+
+
 def measure_growth(folder: Path, rounds: int) -> dict[str, object]:
     model, output = MODELS["10m"], folder / "run"
     base, photos = write_pipeline(model, folder), write_photos(model, folder)
@@ -79,9 +85,11 @@ def measure_growth(folder: Path, rounds: int) -> dict[str, object]:
     ranks = {count: step_point(base, photos, output, rounds, ["--train-batch-size", str(8 // count)], count) for count in RANKS}
     relative(batches)
     relative(sides)
-    few, many = starts[PHOTOS[-2]]["seconds"], starts[PHOTOS[-1]]["seconds"]
+    for point in ranks.values():
+        point["of_one_rank"] = round(point["seconds"] / ranks[RANKS[0]]["seconds"], 4)
+    few, many = (seconds_a_photo(starts, *pair) for pair in (PHOTOS[0:4:2], PHOTOS[2:4]))
     result = {"what": "growth, 10 M", "steps": STEPS, "rounds": rounds, "batch": batches, "resolution": sides, "photos": starts,
-              "seconds_a_photo": round((many - few) / (PHOTOS[-1] - PHOTOS[-2]), 6), "ranks_at_8_images": ranks}
+              "seconds_a_photo": round(many, 6), "seconds_a_photo_of_few": round(few, 6), "ranks_at_8_images": ranks}
     PAGE.write_text(plot(result))
     return result
 
@@ -111,11 +119,11 @@ def panel(left: int, title: str, label: str, points: list[tuple[float, float]], 
 
 
 def plot(result: dict[str, object]) -> str:
-    """Seconds over batch, resolution and photos; dashed: the first point times the operations counted."""
-    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 270" font-family="sans-serif">',
-             '<rect width="800" height="270" fill="white"/>']
+    """Seconds over batch, resolution, photos and ranks; dashed: the first point times the operations counted."""
+    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1060 270" font-family="sans-serif">',
+             '<rect width="1060" height="270" fill="white"/>']
     for index, (name, title, label) in enumerate([("batch", "a step, s", "batch"), ("resolution", "a step, s", "px"),
-                                                  ("photos", "start, s", "photos")]):
+                                                  ("photos", "start, s", "photos"), ("ranks_at_8_images", "a step of 8 images, s", "ranks")]):
         points = {int(key): value for key, value in result[name].items()}
         measured = [(x, value["seconds"]) for x, value in points.items()]
         first = next(iter(points.values()))
