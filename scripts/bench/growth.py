@@ -1,5 +1,5 @@
 """How time grows: of a training step with batch and resolution, against the operations that `sdtune plan` counts; of a run's start with
-the number of photos; and of a step's images with ranks. sdtune alone, each point several times."""
+the number of photos; and of a step's images with ranks of a thread each. sdtune alone, each point several times."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def step_seconds(output: Path) -> float:
     return statistics.median(after - before for before, after in list(zip(times, times[1:]))[WARM_UP - 1:])
 
 
-def step_point(base: Path, photos: Path, output: Path, rounds: int, words: list[str], ranks: int = 1) -> dict[str, float]:
+def step_point(base: Path, photos: Path, output: Path, rounds: int, words: list[str], ranks: int = 1, **variables: str) -> dict[str, float]:
     """Seconds of a step, the median of rounds, and the operations counted for it, of all ranks."""
     given = train_words(base, photos, *words)
     program = [SDTUNE, "train"] if ranks == 1 else [SDTUNE, "launch", "--nproc", str(ranks), "--", "train"]
     seconds = []
     for _ in range(rounds):
-        run([*program, *given, "--output", str(output), "--overwrite", "--max-train-steps", str(STEPS + WARM_UP)])
+        run([*program, *given, "--output", str(output), "--overwrite", "--max-train-steps", str(STEPS + WARM_UP)], **variables)
         seconds.append(step_seconds(output))
     plan = json.loads(run([SDTUNE, "plan", *given, "--json"]))
     print(f"{' '.join(words)}, {ranks} rank(s): {statistics.median(seconds):.4f} s a step", file=sys.stderr, flush=True)
@@ -82,14 +82,13 @@ def measure_growth(folder: Path, rounds: int) -> dict[str, object]:
     for count in PHOTOS:
         many = write_photos(model, folder, count)
         starts[count] = {"seconds": round(statistics.median(start_seconds(base, many, output) for _ in range(rounds)), 4)}
-    ranks = {count: step_point(base, photos, output, rounds, ["--train-batch-size", str(8 // count)], count) for count in RANKS}
-    relative(batches)
-    relative(sides)
-    for point in ranks.values():
-        point["of_one_rank"] = round(point["seconds"] / ranks[RANKS[0]]["seconds"], 4)
+    ranks = {count: step_point(base, photos, output, rounds, ["--train-batch-size", str(8 // count)], count, OMP_NUM_THREADS="1")
+             for count in RANKS}
+    for points in (batches, sides, ranks):
+        relative(points)
     few, many = (seconds_a_photo(starts, *pair) for pair in (PHOTOS[0:4:2], PHOTOS[2:4]))
     result = {"what": "growth, 10 M", "steps": STEPS, "rounds": rounds, "batch": batches, "resolution": sides, "photos": starts,
-              "seconds_a_photo": round(many, 6), "seconds_a_photo_of_few": round(few, 6), "ranks_at_8_images": ranks}
+              "seconds_a_photo": round(many, 6), "seconds_a_photo_of_few": round(few, 6), "ranks_of_a_thread_at_8_images": ranks}
     PAGE.write_text(plot(result))
     return result
 
@@ -123,7 +122,7 @@ def plot(result: dict[str, object]) -> str:
     parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1060 270" font-family="sans-serif">',
              '<rect width="1060" height="270" fill="white"/>']
     for index, (name, title, label) in enumerate([("batch", "a step, s", "batch"), ("resolution", "a step, s", "px"),
-                                                  ("photos", "start, s", "photos"), ("ranks_at_8_images", "a step of 8 images, s", "ranks")]):
+                                                  ("photos", "start, s", "photos"), ("ranks_of_a_thread_at_8_images", "8 images, s", "ranks of a thread each")]):
         points = {int(key): value for key, value in result[name].items()}
         measured = [(x, value["seconds"]) for x, value in points.items()]
         first = next(iter(points.values()))
