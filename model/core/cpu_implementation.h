@@ -23,6 +23,7 @@ struct CpuImplementation {
   bool heads_of_four = true;          // tiled attention of heads of a multiple of 4 numbers, else of 8
   bool causal_tiles = true;           // tiled attention where later keys are hidden, else LibTorch's
   bool small_products = true;         // of small matrices ours (products/small_product.h), else a library's
+  bool bfloat16_winograd = true;      // as winograd_convolutions, of an autoencoder's maps in bfloat16
 
   bool operator==(const CpuImplementation&) const = default;
 };
@@ -56,6 +57,7 @@ inline constexpr std::array kCpuChoices = {
     CpuChoice{"attention_heads", &CpuImplementation::heads_of_four, {"multiples_of_4", "multiples_of_8"}, true},
     CpuChoice{"attention_causal", &CpuImplementation::causal_tiles, {"tiled", "library"}, true},
     CpuChoice{"small_products", &CpuImplementation::small_products, {"registers", "library"}, true},
+    CpuChoice{"convolutions_3x3_bfloat16", &CpuImplementation::bfloat16_winograd, {"winograd", "direct"}, true},
 };
 
 // For a kind of processor that nothing was measured on: ours; products by oneDNN with AVX-512, which MKL keeps its
@@ -64,7 +66,8 @@ CpuImplementation default_cpu_implementation();
 
 // "attention tiled, products mkl, convolutions patches, layout channels_last, convolutions_3x3 winograd,
 // attention_bfloat16 pairs, attention_backward_bfloat16 pairs, convolutions_bfloat16 patches,
-// attention_heads multiples_of_4, attention_causal tiled, small_products registers".
+// attention_heads multiples_of_4, attention_causal tiled, small_products registers, convolutions_3x3_bfloat16
+// winograd".
 std::string implementation_text(const CpuImplementation& implementation);
 
 // What holds now: that of the innermost scope, else what the process's source says, which is asked once, else the

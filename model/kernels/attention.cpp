@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/core/cpu_implementation.h"
+#include "model/kernels/asks_for_gradient.h"
 #include "model/kernels/attention_tiles.h"
 #include "model/kernels/attention_work.h"
 #include "model/products/sizes_only.h"
@@ -127,9 +128,10 @@ struct TiledAttention : torch::autograd::Function<TiledAttention> {
 bool can_attend_in_tiles(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
   const torch::Dtype dtype = q.scalar_type();
   const bool is_known = dtype == torch::kFloat32 || dtype == torch::kBFloat16;
+  const bool takes_wide = dtype == torch::kBFloat16 && can_multiply_bfloat16_pairs() && !asks_for_gradient({q, k, v});
   return q.is_cpu() && is_known && k.scalar_type() == dtype && v.scalar_type() == dtype && q.size(3) % 4 == 0 &&
-         q.size(3) <= kWidestTiledHead && q.numel() > 0 && k.numel() > 0 && vectors_of_this_cpu() &&
-         !is_of_sizes_only();
+         q.size(3) <= (takes_wide ? kWidestHeadOfPairs : kWidestTiledHead) && q.numel() > 0 && k.numel() > 0 &&
+         vectors_of_this_cpu() && !is_of_sizes_only();
 }
 
 torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal) {

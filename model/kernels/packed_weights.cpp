@@ -67,7 +67,7 @@ torch::Tensor PackedWeights::of_convolution(const torch::Tensor& weight, const t
 }
 
 bool PackedWeights::keeps_winograd(const torch::Tensor& weight) {
-  return weight.numel() <= kMostWinogradNumbers;
+  return weight.scalar_type() == torch::kFloat32 && weight.numel() <= kMostWinogradNumbers;
 }
 
 torch::Tensor PackedWeights::of_winograd(const torch::Tensor& weight) {

@@ -1,5 +1,5 @@
 // Attention of wide heads on a CPU by matrix products: the autoencoder's, whose one head has as many numbers as the map
-// has channels, too many for tiles that stay in the caches (attention.h).
+// has channels, too many for tiles of float32 that stay in the caches (attention.h).
 #pragma once
 
 #include <torch/types.h>

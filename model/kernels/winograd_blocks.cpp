@@ -68,21 +68,46 @@ ConstPositions const_row_of(const torch::Tensor& all, int64_t row) {
   return {all.const_data_ptr<float>() + row * all.size(2), all.size(1) * all.size(2)};
 }
 
-torch::Tensor transformed_tiles(const torch::Tensor& map, const TileBlock& block, bool is_gradient) {
+// Of square tiles, `side` pixels a side, that begin `before` pixels above and left of what a tile gives.
+struct Seen {
+  int64_t side, before;
+};
+
+template <class Number>
+torch::Tensor transformed_tiles(const torch::Tensor& map, const TileBlock& block, const Seen& seen,
+                                void (*transform)(const Number* const* pixels, int64_t channels, Positions out)) {
   const TileGrid grid(map);
-  const int64_t channels = map.size(1), side = is_gradient ? kTile : kSeen, before = is_gradient ? 0 : 1;
-  const auto transform = is_gradient ? of_this_cpu().output_gradient : of_this_cpu().input;
+  const int64_t channels = map.size(1);
   torch::Tensor out = positions(block.count, channels);
-  const std::vector<float> zeros(static_cast<size_t>(channels));
-  const TilePixels<const float> tiles(grid, map.const_data_ptr<float>(), channels, zeros.data());
+  const std::vector<Number> zeros(static_cast<size_t>(channels));
+  const TilePixels<const Number> tiles(grid, map.const_data_ptr<Number>(), channels, zeros.data());
   at::parallel_for(0, block.count, 1, [&](int64_t begin, int64_t end) {
-    std::array<const float*, kSeen * kSeen> pixels;
+    std::array<const Number*, kSeen * kSeen> pixels;
     for (int64_t i = begin; i < end; ++i) {
-      tiles.find(block.begin + i, side, before, pixels.data());
+      tiles.find(block.begin + i, seen.side, seen.before, pixels.data());
       transform(pixels.data(), channels, row_of(out, i));
     }
   });
   return out;
+}
+
+// `constants`: of the channels that are written, null for none.
+template <class Number>
+void write_tiles_of(const torch::Tensor& sums, const float* constants, const TileBlock& block, int64_t first,
+                    const torch::Tensor& map,
+                    void (*transform)(ConstPositions sums, const float* bias, int64_t channels,
+                                      Number* const* pixels)) {
+  const TileGrid grid(map);
+  const int64_t written = sums.size(2);
+  at::parallel_for(0, block.count, 1, [&](int64_t begin, int64_t end) {
+    std::vector<Number> beyond(static_cast<size_t>(written));
+    const TilePixels<Number> tiles(grid, map.mutable_data_ptr<Number>() + first, map.size(1), beyond.data());
+    std::array<Number*, kTile * kTile> pixels;
+    for (int64_t i = begin; i < end; ++i) {
+      tiles.find(block.begin + i, kTile, 0, pixels.data());
+      transform(const_row_of(sums, i), constants, written, pixels.data());
+    }
+  });
 }
 
 }  // namespace
@@ -93,27 +118,23 @@ int64_t tile_count(const torch::Tensor& map) {
 }
 
 torch::Tensor transformed_input(const torch::Tensor& x, const TileBlock& block) {
-  return transformed_tiles(x, block, /*is_gradient=*/false);
+  constexpr Seen kInput = {.side = kSeen, .before = 1};
+  if (x.scalar_type() == torch::kBFloat16) return transformed_tiles(x, block, kInput, of_this_cpu().input_bfloat16);
+  return transformed_tiles(x, block, kInput, of_this_cpu().input);
 }
 
 torch::Tensor transformed_gradient(const torch::Tensor& dy, const TileBlock& block) {
-  return transformed_tiles(dy, block, /*is_gradient=*/true);
+  return transformed_tiles(dy, block, {.side = kTile, .before = 0}, of_this_cpu().output_gradient);
 }
 
 void write_tiles(const torch::Tensor& sums, const torch::Tensor& bias, const TileBlock& block, int64_t first,
                  const torch::Tensor& map) {
-  const TileGrid grid(map);
-  const int64_t written = sums.size(2);
   const float* constants = bias.defined() ? bias.const_data_ptr<float>() + first : nullptr;
-  at::parallel_for(0, block.count, 1, [&](int64_t begin, int64_t end) {
-    std::vector<float> beyond(static_cast<size_t>(written));
-    const TilePixels<float> tiles(grid, map.mutable_data_ptr<float>() + first, map.size(1), beyond.data());
-    std::array<float*, kTile * kTile> pixels;
-    for (int64_t i = begin; i < end; ++i) {
-      tiles.find(block.begin + i, kTile, 0, pixels.data());
-      of_this_cpu().output(const_row_of(sums, i), constants, written, pixels.data());
-    }
-  });
+  if (map.scalar_type() == torch::kBFloat16) {
+    write_tiles_of(sums, constants, block, first, map, of_this_cpu().output_bfloat16);
+  } else {
+    write_tiles_of(sums, constants, block, first, map, of_this_cpu().output);
+  }
 }
 
 torch::Tensor transformed_weight(const torch::Tensor& weight, const ChannelRange& outs, const ChannelRange& ins,

@@ -1,4 +1,5 @@
-// Float32 feature maps and weights as matrices of transformed numbers (winograd_tiles.h), some tiles at a time.
+// Feature maps and weights as float32 matrices of transformed numbers (winograd_tiles.h), some tiles at a time. Maps
+// are of float32 or bfloat16, where no gradient is mentioned; weights and biases of float32.
 #pragma once
 
 #include <torch/types.h>

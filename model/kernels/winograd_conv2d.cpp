@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/core/tensor_memory.h"
+#include "model/kernels/asks_for_gradient.h"
 #include "model/kernels/matrix_product.h"
 #include "model/kernels/winograd_blocks.h"
 #include "model/kernels/winograd_tiles.h"
@@ -28,6 +29,9 @@ constexpr int64_t kFewestPixels = 256;
 constexpr int64_t kFewestChannels = 64;
 // Per pixel that many channels may come out: transforming the weight costs as much as so many pixels.
 constexpr int64_t kChannelsPerPixel = 2;
+// In bfloat16 products without transforms take half the time: the transforms are worth it where a weight has many
+// pixels.
+constexpr int64_t kFewestBfloat16Pixels = 4096;
 // Numbers of transformed weights that are in memory at once.
 constexpr int64_t kWeightNumbers = int64_t{8} << 20;
 
@@ -57,6 +61,11 @@ void convolve_into(const torch::Tensor& x, const torch::Tensor& weight, const to
   });
 }
 
+torch::Tensor in_float32(const torch::Tensor& constants) {
+  return constants.defined() ? constants.to(torch::kFloat32) : constants;
+}
+
+// weight and bias in float32.
 torch::Tensor convolve(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {
   const int64_t out = weight.size(0), in = weight.size(1);
   torch::Tensor y = map_of(x, out);
@@ -110,7 +119,7 @@ struct WinogradConvolution : torch::autograd::Function<WinogradConvolution> {
     RECORD_FUNCTION("sdtune::winograd_convolution", recorded(x, weight, constants));
     context->save_for_backward({x, weight});
     context->saved_data["has_bias"] = bias.has_value();
-    return convolve(x, weight, constants);
+    return convolve(x, in_float32(weight), in_float32(constants));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -132,7 +141,10 @@ struct WinogradConvolution : torch::autograd::Function<WinogradConvolution> {
 
 bool can_convolve_by_winograd(const torch::Tensor& x, const torch::Tensor& weight, const ConvShape& shape) {
   const int64_t out = weight.size(0), in = weight.size(1), pixels = x.size(0) * x.size(2) * x.size(3);
-  return x.is_cpu() && x.scalar_type() == torch::kFloat32 && weight.scalar_type() == torch::kFloat32 &&
+  const bool is_float = x.scalar_type() == torch::kFloat32;
+  const bool is_large_bfloat16 =
+      x.scalar_type() == torch::kBFloat16 && pixels >= kFewestBfloat16Pixels && !asks_for_gradient({x, weight});
+  return x.is_cpu() && (is_float || is_large_bfloat16) && weight.scalar_type() == x.scalar_type() &&
          !is_of_sizes_only() && x.is_contiguous(torch::MemoryFormat::ChannelsLast) && weight.is_contiguous() &&
          weight.size(2) == 3 && weight.size(3) == 3 && shape.stride == 1 && shape.padding == 1 &&
          in % winograd::kChannelGroup == 0 && out % winograd::kChannelGroup == 0 &&
@@ -145,7 +157,7 @@ torch::Tensor winograd_conv2d(const torch::Tensor& x, const torch::Tensor& weigh
 }
 
 torch::Tensor winograd_weight(const torch::Tensor& weight) {
-  return winograd::transformed_weight(weight, {0, weight.size(0)}, {0, weight.size(1)}, /*flipped=*/false);
+  return winograd::transformed_weight(in_float32(weight), {0, weight.size(0)}, {0, weight.size(1)}, /*flipped=*/false);
 }
 
 torch::Tensor winograd_conv2d(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
@@ -153,7 +165,7 @@ torch::Tensor winograd_conv2d(const torch::Tensor& x, const torch::Tensor& weigh
   RECORD_FUNCTION("sdtune::winograd_convolution", recorded(x, weight, bias));
   torch::Tensor y = map_of(x, weight.size(0));
   const TensorMemoryScope scratch;
-  convolve_into(x, transformed.transpose(1, 2), bias, 0, y);
+  convolve_into(x, transformed.transpose(1, 2), in_float32(bias), 0, y);
   return y;
 }
 

@@ -90,26 +90,28 @@ SDTUNE_INLINE void transform(const Vector (&from)[kFrom][kFrom], Vector (&to)[kT
   }
 }
 
-template <class Cpu>
-SDTUNE_INLINE void input_tile(const float* const* pixels, std::int64_t channels, Positions out) {
+template <class Cpu, class Number>
+SDTUNE_INLINE void input_tile(const Number* const* pixels, std::int64_t channels, Positions out) {
   using Vector = typename Cpu::Vector;
   for (std::int64_t c = 0; c < channels; c += Cpu::kLanes) {
     Vector d[kSeen][kSeen], v[kSeen][kSeen];
-    for (std::int64_t i = 0; i < kPositions; ++i) load_vector(pixels[i] + c, d[i / kSeen][i % kSeen]);
+    for (std::int64_t i = 0; i < kPositions; ++i) load_numbers<Cpu>(pixels[i] + c, d[i / kSeen][i % kSeen]);
     transform(d, v, [](const auto& from, auto& to) SDTUNE_LAMBDA { input_row(from, to); });
     for (std::int64_t i = 0; i < kPositions; ++i) store_vector(out.data + i * out.step + c, v[i / kSeen][i % kSeen]);
   }
 }
 
-template <class Cpu>
-SDTUNE_INLINE void output_tile(ConstPositions sums, const float* bias, std::int64_t channels, float* const* pixels) {
+template <class Cpu, class Number>
+SDTUNE_INLINE void output_tile(ConstPositions sums, const float* bias, std::int64_t channels, Number* const* pixels) {
   using Vector = typename Cpu::Vector;
   for (std::int64_t c = 0; c < channels; c += Cpu::kLanes) {
     Vector m[kSeen][kSeen], y[kTile][kTile], constant{};
     if (bias != nullptr) load_vector(bias + c, constant);
     for (std::int64_t i = 0; i < kPositions; ++i) load_vector(sums.data + i * sums.step + c, m[i / kSeen][i % kSeen]);
     transform(m, y, [](const auto& from, auto& to) SDTUNE_LAMBDA { output_row(from, to); });
-    for (std::int64_t i = 0; i < kTile * kTile; ++i) store_vector(pixels[i] + c, y[i / kTile][i % kTile] + constant);
+    for (std::int64_t i = 0; i < kTile * kTile; ++i) {
+      store_numbers<Cpu>(pixels[i] + c, y[i / kTile][i % kTile] + constant);
+    }
   }
 }
 
@@ -159,7 +161,14 @@ SDTUNE_INLINE void kernel_gradient_tile(ConstPositions sums, std::int64_t channe
   TARGET void NAME##_input(const float* const* pixels, std::int64_t channels, Positions out) {                     \
     input_tile<CPU>(pixels, channels, out);                                                                        \
   }                                                                                                                \
+  TARGET void NAME##_input_bfloat16(const c10::BFloat16* const* pixels, std::int64_t channels, Positions out) {    \
+    input_tile<CPU>(pixels, channels, out);                                                                        \
+  }                                                                                                                \
   TARGET void NAME##_output(ConstPositions sums, const float* bias, std::int64_t channels, float* const* pixels) { \
+    output_tile<CPU>(sums, bias, channels, pixels);                                                                \
+  }                                                                                                                \
+  TARGET void NAME##_output_bfloat16(ConstPositions sums, const float* bias, std::int64_t channels,                \
+                                     c10::BFloat16* const* pixels) {                                               \
     output_tile<CPU>(sums, bias, channels, pixels);                                                                \
   }                                                                                                                \
   TARGET void NAME##_output_gradient(const float* const* pixels, std::int64_t channels, Positions out) {           \
@@ -171,7 +180,8 @@ SDTUNE_INLINE void kernel_gradient_tile(ConstPositions sums, std::int64_t channe
   TARGET void NAME##_kernel_gradient(ConstPositions sums, std::int64_t channels, float* kernels) {                 \
     kernel_gradient_tile<CPU>(sums, channels, kernels);                                                            \
   }                                                                                                                \
-  constexpr Transforms NAME = {NAME##_input, NAME##_output, NAME##_output_gradient, NAME##_kernel,                 \
+  constexpr Transforms NAME = {NAME##_input,           NAME##_input_bfloat16,  NAME##_output,                      \
+                               NAME##_output_bfloat16, NAME##_output_gradient, NAME##_kernel,                      \
                                NAME##_kernel_gradient};
 
 SDTUNE_WINOGRAD_TRANSFORMS(SDTUNE_AVX2, avx2_transforms, Avx2)

@@ -9,6 +9,8 @@
 // the accuracy of Winograd convolution for deep neural networks", 2020).
 #pragma once
 
+#include <c10/util/BFloat16.h>
+
 #include <cstdint>
 
 #include "model/products/cpu_vectors.h"
@@ -35,8 +37,10 @@ struct ConstPositions {
 struct Transforms {
   // B^T d B of 6 x 6 pixels, row by row, each of `channels` numbers.
   void (*input)(const float* const* pixels, std::int64_t channels, Positions out);
+  void (*input_bfloat16)(const c10::BFloat16* const* pixels, std::int64_t channels, Positions out);
   // A^T m A + bias (null: none) into 4 x 4 pixels.
   void (*output)(ConstPositions sums, const float* bias, std::int64_t channels, float* const* pixels);
+  void (*output_bfloat16)(ConstPositions sums, const float* bias, std::int64_t channels, c10::BFloat16* const* pixels);
   // A dy A^T: what the gradient of 4 x 4 pixels is to the sums.
   void (*output_gradient)(const float* const* pixels, std::int64_t channels, Positions out);
   // G g G^T of the kernels [channels, 9] of one channel; `flipped`: of the kernels turned by 180 degrees.

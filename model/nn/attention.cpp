@@ -11,7 +11,8 @@ namespace {
 bool takes_tiles(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal) {
   if (!can_attend_in_tiles(q, k, v)) return false;  // what is computed elsewhere asks for no table of processors
   const CpuImplementation chosen = cpu_implementation();
-  return chosen.tiled_attention && (chosen.causal_tiles || !causal) && (chosen.heads_of_four || q.size(3) % 8 == 0);
+  return chosen.tiled_attention && (chosen.causal_tiles || !causal) && (chosen.heads_of_four || q.size(3) % 8 == 0) &&
+         (chosen.bfloat16_pairs || q.size(3) <= kWidestTiledHead);
 }
 
 }  // namespace

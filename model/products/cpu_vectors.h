@@ -27,12 +27,14 @@ bool can_multiply_bfloat16_pairs();
 struct Avx2 {
   using Vector = float __attribute__((vector_size(32)));
   using Bits = std::int32_t __attribute__((vector_size(32)));
+  using Halves = std::uint16_t __attribute__((vector_size(16)));  // as many numbers of bfloat16
   static constexpr std::int64_t kLanes = 8, kRows = 6;
   static constexpr bool kHasPairs = false;
 };
 struct Avx512 {
   using Vector = float __attribute__((vector_size(64)));
   using Bits = std::int32_t __attribute__((vector_size(64)));
+  using Halves = std::uint16_t __attribute__((vector_size(32)));
   static constexpr std::int64_t kLanes = 16, kRows = 12;
   static constexpr bool kHasPairs = false;
 };
@@ -62,6 +64,33 @@ SDTUNE_INLINE void load_vector(const float* from, Vector& to) {
 template <class Vector>
 SDTUNE_INLINE void store_vector(float* to, const Vector& from) {
   std::memcpy(to, &from, sizeof(Vector));
+}
+
+// The same whatever type the numbers in memory have; bfloat16 is rounded to nearest, ties to even.
+template <class Cpu>
+SDTUNE_INLINE void load_numbers(const float* from, typename Cpu::Vector& to) {
+  load_vector(from, to);
+}
+template <class Cpu>
+SDTUNE_INLINE void load_numbers(const c10::BFloat16* from, typename Cpu::Vector& to) {
+  typename Cpu::Halves halves;
+  std::memcpy(&halves, from, sizeof(halves));
+  const typename Cpu::Bits bits = __builtin_convertvector(halves, typename Cpu::Bits) << 16;
+  std::memcpy(&to, &bits, sizeof(bits));
+}
+template <class Cpu>
+SDTUNE_INLINE void store_numbers(float* to, const typename Cpu::Vector& from) {
+  store_vector(to, from);
+}
+template <class Cpu>
+SDTUNE_INLINE void store_numbers(c10::BFloat16* to, const typename Cpu::Vector& from) {
+  using Bits = typename Cpu::Bits;
+  Bits bits;
+  std::memcpy(&bits, &from, sizeof(bits));
+  const Bits rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  const Bits numbers = from == from ? rounded : Bits{} + 0x7fc0;  // not a number stays one
+  const auto halves = __builtin_convertvector(numbers, typename Cpu::Halves);
+  std::memcpy(to, &halves, sizeof(halves));
 }
 
 // A square of 4 x 4 numbers, whose rows lie `step` numbers apart, with rows and columns exchanged.

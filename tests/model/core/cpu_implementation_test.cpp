@@ -7,7 +7,8 @@
 namespace sdtune::model {
 namespace {
 
-constexpr CpuImplementation kOfLibraries{false, false, false, false, false, false, false, false, false, false, false};
+constexpr CpuImplementation kOfLibraries{false, false, false, false, false, false,
+                                         false, false, false, false, false, false};
 
 int asked = 0;
 
@@ -72,7 +73,8 @@ TEST_F(CpuImplementations, EachChoiceHasItsOwnNameAndPlace) {
   EXPECT_EQ(implementation_text(kOfLibraries),
             "attention library, products mkl, convolutions library, layout contiguous, convolutions_3x3 direct, "
             "attention_bfloat16 float32, attention_backward_bfloat16 float32, convolutions_bfloat16 library, "
-            "attention_heads multiples_of_8, attention_causal library, small_products library");
+            "attention_heads multiples_of_8, attention_causal library, small_products library, "
+            "convolutions_3x3_bfloat16 direct");
 }
 
 TEST_F(CpuImplementations, TheLayoutIsThatOfMapsOnTheCpuAlone) {

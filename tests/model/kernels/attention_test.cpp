@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "model/core/cpu_implementation.h"
+#include "model/kernels/wide_attention.h"
+#include "model/nn/attention.h"
 #include "tests/support/relative_error.h"
 
 namespace sdtune::model {
@@ -94,6 +96,27 @@ TEST(TiledAttention, PairsOfBfloat16RoundTheSoftmaxToo) {
     EXPECT_LE(test::relative_error(pairs, truth), 1.1 * test::relative_error(library, truth)) << c.keys;
     EXPECT_GT(test::relative_error(pairs * 1.004, truth), 1.1 * test::relative_error(library, truth)) << c.keys;
   }
+}
+
+// An autoencoder's head, without gradients: with whole tiles of queries and keys and with parts of them.
+TEST(TiledAttention, WideHeadsGoByPairsWhereNoGradientIsAskedFor) {
+  const Case c{1, 1, 200, 250, 512};
+  variable_list x = inputs(c, torch::kBFloat16);
+  EXPECT_FALSE(can_attend_in_tiles(x[0], x[1], x[2])) << "a gradient is asked for";
+  for (torch::Tensor& y : x) y.requires_grad_(false);
+  EXPECT_EQ(can_attend_in_tiles(x[0], x[1], x[2]), can_multiply_bfloat16_pairs());
+  const variable_list floats = {x[0].to(torch::kFloat32), x[1].to(torch::kFloat32), x[2].to(torch::kFloat32)};
+  EXPECT_FALSE(can_attend_in_tiles(floats[0], floats[1], floats[2])) << "float32";
+  if (!can_multiply_bfloat16_pairs()) GTEST_SKIP() << "a CPU without such instructions never takes them";
+  const torch::Tensor expected = exact(x);
+  const torch::Tensor pairs = attend(x[0], x[1], x[2], kSeesAll, /*upcast=*/false);
+  EXPECT_TRUE(torch::equal(pairs, tiled_attention(x[0], x[1], x[2], kSeesAll, Vectors::kAvx512Bfloat16)));
+  EXPECT_LE(test::relative_error(pairs, expected), 4e-3);
+  EXPECT_GT(test::relative_error(pairs * 1.01, expected), 4e-3);
+  CpuImplementation chosen = default_cpu_implementation();
+  chosen.bfloat16_pairs = false;
+  const CpuImplementationScope scope(chosen);
+  EXPECT_TRUE(torch::equal(attend(x[0], x[1], x[2], kSeesAll, /*upcast=*/false), attend_wide(x[0], x[1], x[2])));
 }
 
 // The factor of the scores is in dq and dk, that of the softmax' gradient in all of them.

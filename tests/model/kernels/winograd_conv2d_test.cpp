@@ -66,6 +66,36 @@ INSTANTIATE_TEST_SUITE_P(Shapes, WinogradCases,
                                          WinogradCase{1, 544, 528, 6, 6},     // weights in several ranges
                                          WinogradCase{1, 48, 32, 104, 96}));  // tiles in several blocks
 
+// Of an autoencoder's size: pixels, weight and bias as they are, products in float32, the result rounded once.
+TEST_F(Winograd, OfBfloat16RoundsOnlyTheResult) {
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor x = channels_last({1, 64, 66, 64}, torch::kBFloat16),
+                      weight = torch::randn({80, 64, 3, 3}).to(torch::kBFloat16),
+                      bias = torch::randn({80}).to(torch::kBFloat16);
+  ASSERT_TRUE(can_convolve_by_winograd(x, weight, kPadded));
+  const torch::Tensor y = winograd_conv2d(x, weight, bias), expected = in_double(x, weight, bias);
+  EXPECT_EQ(y.scalar_type(), torch::kBFloat16);
+  EXPECT_TRUE(y.is_contiguous(torch::MemoryFormat::ChannelsLast));
+  const double rounding = test::relative_error(expected.to(torch::kBFloat16), expected);
+  EXPECT_LE(test::relative_error(y, expected), 1.01 * rounding);
+  EXPECT_GT(test::relative_error(winograd_conv2d(x, (weight * 1.004).to(torch::kBFloat16), bias), expected),
+            1.01 * rounding);
+  EXPECT_TRUE(winograd_conv2d(x, weight, bias, winograd_weight(weight)).equal(y));
+  CpuImplementation implementation = default_cpu_implementation();
+  const CpuImplementationScope ours(implementation);
+  EXPECT_TRUE(conv2d(x, weight, bias, kPadded).equal(y));
+  PackedWeights packed;
+  {
+    const PackedWeightsScope scope(packed);
+    EXPECT_FALSE(conv2d(x, weight, bias, kPadded).equal(y)) << "few pixels";
+    const torch::Tensor large = channels_last({2, 64, 96, 96}, torch::kBFloat16);
+    EXPECT_TRUE(conv2d(large, weight, bias, kPadded).equal(winograd_conv2d(large, weight, bias)));
+  }
+  implementation.bfloat16_winograd = false;
+  const CpuImplementationScope direct(implementation);
+  EXPECT_FALSE(conv2d(x, weight, bias, kPadded).equal(y));
+}
+
 TEST_F(Winograd, NoBitDependsOnThreadsOrOnKeptWeights) {
   const torch::NoGradGuard no_grad;
   const torch::Tensor x = channels_last({2, 64, 20, 20}), weight = torch::randn({64, 64, 3, 3}),
@@ -87,6 +117,9 @@ TEST_F(Winograd, TakesNoOtherConvolutions) {
   EXPECT_FALSE(can_convolve_by_winograd(x.contiguous(), weight, kPadded));
   EXPECT_FALSE(can_convolve_by_winograd(x, weight.to(torch::kBFloat16), kPadded));
   EXPECT_FALSE(can_convolve_by_winograd(x.to(torch::kBFloat16), weight.to(torch::kBFloat16), kPadded));
+  const torch::Tensor large = channels_last({4, 64, 32, 32}, torch::kBFloat16), half = weight.to(torch::kBFloat16);
+  EXPECT_TRUE(can_convolve_by_winograd(large, half, kPadded));
+  EXPECT_FALSE(can_convolve_by_winograd(large, with_gradient(half), kPadded)) << "a gradient in bfloat16";
   EXPECT_FALSE(can_convolve_by_winograd(x, weight.contiguous(torch::MemoryFormat::ChannelsLast), kPadded));
   EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({72, 64, 3, 3}), kPadded));
   EXPECT_FALSE(can_convolve_by_winograd(channels_last({1, 64, 15, 15}), weight, kPadded)) << "too few pixels";
@@ -98,6 +131,7 @@ TEST_F(Winograd, LargeWeightsAreTransformedForLargeMapsAlone) {
   EXPECT_FALSE(can_convolve_by_winograd(channels_last({1, 1280, 16, 16}), weight, kPadded));
   EXPECT_TRUE(can_convolve_by_winograd(channels_last({1, 1280, 32, 32}), weight, kPadded));
   EXPECT_FALSE(PackedWeights::keeps_winograd(weight));
+  EXPECT_FALSE(PackedWeights::keeps_winograd(torch::empty({64, 64, 3, 3}, torch::kBFloat16)));
   EXPECT_TRUE(PackedWeights::keeps_winograd(torch::empty({640, 1280, 3, 3})));
 }
 

@@ -4,6 +4,7 @@
 #include <torch/types.h>
 
 #include <array>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -16,24 +17,41 @@ constexpr int64_t kChannels = 32;
 
 // What each transform makes of the same random numbers, by one kind of CPU.
 struct Results {
-  torch::Tensor input, output, output_gradient, kernel, flipped, kernel_gradient;
-  std::vector<torch::Tensor> all() const { return {input, output, output_gradient, kernel, flipped, kernel_gradient}; }
+  torch::Tensor input, output, output_gradient, kernel, flipped, kernel_gradient, input_bfloat16, output_bfloat16;
+  std::vector<torch::Tensor> all() const {
+    return {input, output, output_gradient, kernel, flipped, kernel_gradient, input_bfloat16, output_bfloat16};
+  }
 };
+
+torch::Tensor rounded(const torch::Tensor& pixels) {
+  return pixels.to(torch::kBFloat16);
+}
+
+// Where each row of a matrix with kChannels columns begins.
+template <class Number, std::size_t kRows>
+std::array<Number*, kRows> rows_of(const torch::Tensor& matrix) {
+  std::array<Number*, kRows> rows;
+  for (std::size_t i = 0; i < kRows; ++i) rows[i] = matrix.mutable_data_ptr<Number>() + i * kChannels;
+  return rows;
+}
 
 Results transform(Vectors vectors) {
   torch::manual_seed(0);
   const Transforms& run = transforms(vectors);
   const torch::Tensor pixels = torch::randn({kPositions, kChannels}), bias = torch::randn({kChannels});
   const torch::Tensor kernels = torch::randn({kChannels, kTaps}), sums = torch::randn({kPositions, kChannels});
-  std::array<const float*, kPositions> from;
-  for (int64_t i = 0; i < kPositions; ++i) from[i] = pixels.const_data_ptr<float>() + i * kChannels;
+  const torch::Tensor rounded_pixels = rounded(pixels);
+  const auto from = rows_of<float, kPositions>(pixels);
   const auto result = [] { return torch::empty({kPositions, kChannels}); };
   const auto at = [](const torch::Tensor& t) { return Positions{t.mutable_data_ptr<float>(), kChannels}; };
   const ConstPositions sums_at = {sums.const_data_ptr<float>(), kChannels};
-  Results out = {result(), torch::empty({kTile * kTile, kChannels}), result(), result(),
-                 result(), torch::empty({kChannels, kTaps})};
-  std::array<float*, kTile * kTile> to;
-  for (int64_t i = 0; i < kTile * kTile; ++i) to[i] = out.output.mutable_data_ptr<float>() + i * kChannels;
+  const auto tile = [](torch::Dtype dtype) { return torch::empty({kTile * kTile, kChannels}, dtype); };
+  Results out = {result(), tile(torch::kFloat32), result(), result(), result(), torch::empty({kChannels, kTaps}),
+                 result(), tile(torch::kBFloat16)};
+  const auto to = rows_of<float, kTile * kTile>(out.output);
+  run.input_bfloat16(rows_of<c10::BFloat16, kPositions>(rounded_pixels).data(), kChannels, at(out.input_bfloat16));
+  run.output_bfloat16(sums_at, bias.const_data_ptr<float>(), kChannels,
+                      rows_of<c10::BFloat16, kTile * kTile>(out.output_bfloat16).data());
   run.input(from.data(), kChannels, at(out.input));
   run.output(sums_at, bias.const_data_ptr<float>(), kChannels, to.data());
   run.output_gradient(from.data(), kChannels, at(out.output_gradient));
@@ -56,6 +74,28 @@ TEST_F(WinogradTransforms, HaveTheSameBitsOnEveryKindOfCpu) {
     const std::vector<torch::Tensor> found = transform(vectors).all();
     for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i].equal(expected[i])) << "transform " << i;
   }
+}
+
+// What is read of bfloat16 is what it is in float32, and what is written is what would be in float32, rounded.
+TEST_F(WinogradTransforms, OfBfloat16RoundOnlyWhatTheyWrite) {
+  torch::manual_seed(2);
+  const Transforms& run = transforms(vectors_of_this_cpu().value());
+  const torch::Tensor pixels = rounded(torch::randn({kPositions, kChannels})), same = pixels.to(torch::kFloat32);
+  const torch::Tensor found = torch::empty({kPositions, kChannels}), expected = torch::empty({kPositions, kChannels});
+  run.input_bfloat16(rows_of<c10::BFloat16, kPositions>(pixels).data(), kChannels,
+                     {found.mutable_data_ptr<float>(), kChannels});
+  run.input(rows_of<float, kPositions>(same).data(), kChannels, {expected.mutable_data_ptr<float>(), kChannels});
+  EXPECT_TRUE(found.equal(expected));
+  torch::Tensor sums = torch::randn({kPositions, kChannels});
+  sums[0][3] = std::numeric_limits<float>::quiet_NaN();
+  const torch::Tensor exact = torch::empty({kTile * kTile, kChannels});
+  const torch::Tensor written = torch::empty({kTile * kTile, kChannels}, torch::kBFloat16);
+  run.output({sums.const_data_ptr<float>(), kChannels}, nullptr, kChannels,
+             rows_of<float, kTile * kTile>(exact).data());
+  run.output_bfloat16({sums.const_data_ptr<float>(), kChannels}, nullptr, kChannels,
+                      rows_of<c10::BFloat16, kTile * kTile>(written).data());
+  EXPECT_TRUE(written.isnan().equal(exact.isnan()) && written.isnan().any().item<bool>());
+  EXPECT_TRUE(written.nan_to_num().equal(rounded(exact).nan_to_num()));
 }
 
 // One row of a tile: y_k = sum of g_i d_(k + i), for the first four.

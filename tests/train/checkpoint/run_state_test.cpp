@@ -22,9 +22,10 @@ TEST(RunState, OfBeforeAChoiceGoesOnWithout) {
   const model::CpuImplementation ours;
   const Json json = state_with_implementation(ours);
   EXPECT_EQ(RunState::from_json(json, "state").implementation, ours);
-  const std::vector<std::string> later = {"convolutions_3x3",      "attention_bfloat16", "attention_backward_bfloat16",
-                                          "convolutions_bfloat16", "attention_heads",    "attention_causal",
-                                          "small_products"};
+  const std::vector<std::string> later = {
+      "convolutions_3x3",      "attention_bfloat16",       "attention_backward_bfloat16",
+      "convolutions_bfloat16", "attention_heads",          "attention_causal",
+      "small_products",        "convolutions_3x3_bfloat16"};
   for (const model::CpuChoice& choice : model::kCpuChoices) {
     Json older = json;
     older["implementation"].erase(choice.name);
@@ -47,7 +48,8 @@ TEST(RunState, WithoutARecordGoesOnWithoutWhatCameLater) {
   EXPECT_EQ(model::implementation_text(found),
             "attention tiled, products mkl, convolutions patches, layout channels_last, convolutions_3x3 direct, "
             "attention_bfloat16 float32, attention_backward_bfloat16 float32, convolutions_bfloat16 library, "
-            "attention_heads multiples_of_8, attention_causal library, small_products library");
+            "attention_heads multiples_of_8, attention_causal library, small_products library, "
+            "convolutions_3x3_bfloat16 direct");
 }
 
 TEST(RunState, RefusesWhatIsNoChoice) {
