@@ -1,5 +1,7 @@
 #include "model/kernels/winograd_tiles.h"
 
+#include <algorithm>
+
 namespace sdtune::model::winograd {
 namespace {
 
@@ -90,15 +92,69 @@ SDTUNE_INLINE void transform(const Vector (&from)[kFrom][kFrom], Vector (&to)[kT
   }
 }
 
+// The 36 numbers of a channel lie `step` apart. Where that is a multiple of 4096 bytes all of them fall into one set of
+// a core's first cache, and each drives out another before its neighbours come: 64 to 64 channels' kernels take five
+// times as long. So kBurst channels of a position are read or written together there, by way of memory that stays in
+// the cache.
+constexpr std::int64_t kSetPeriod = 1024, kBurst = 128;  // numbers
+
+bool needs_bursts(std::int64_t step) {
+  return step % kSetPeriod == 0;
+}
+
+// A multiple of a vector's.
+template <class Cpu>
+SDTUNE_INLINE void copy_numbers(const float* from, std::int64_t count, float* to) {
+  constexpr std::int64_t kTogether = 8;  // so many are loaded before the first is stored
+  typename Cpu::Vector numbers[kTogether];
+  std::int64_t i = 0;
+  for (; i + kTogether * Cpu::kLanes <= count; i += kTogether * Cpu::kLanes) {
+    for (std::int64_t k = 0; k < kTogether; ++k) load_vector(from + i + k * Cpu::kLanes, numbers[k]);
+    for (std::int64_t k = 0; k < kTogether; ++k) store_vector(to + i + k * Cpu::kLanes, numbers[k]);
+  }
+  for (; i < count; i += Cpu::kLanes) {
+    load_vector(from + i, numbers[0]);
+    store_vector(to + i, numbers[0]);
+  }
+}
+
+// transform(c, v): what the channels of one vector from `c` on have in each position.
+template <class Cpu, class Transform>
+SDTUNE_INLINE void write_positions(std::int64_t channels, Positions out, const Transform& transform) {
+  using Vector = typename Cpu::Vector;
+  const auto write = [&](std::int64_t c, float* to, std::int64_t step) SDTUNE_LAMBDA {
+    Vector v[kSeen][kSeen];
+    transform(c, v);
+    for (std::int64_t i = 0; i < kPositions; ++i) store_vector(to + i * step, v[i / kSeen][i % kSeen]);
+  };
+  if (!needs_bursts(out.step)) {
+    for (std::int64_t c = 0; c < channels; c += Cpu::kLanes) write(c, out.data + c, out.step);
+    return;
+  }
+  alignas(64) float burst[kPositions * kBurst];
+  for (std::int64_t begin = 0; begin < channels; begin += kBurst) {
+    const std::int64_t count = std::min(kBurst, channels - begin);
+    for (std::int64_t c = 0; c < count; c += Cpu::kLanes) write(begin + c, burst + c, kBurst);
+    for (std::int64_t i = 0; i < kPositions; ++i) {
+      copy_numbers<Cpu>(burst + i * kBurst, count, out.data + i * out.step + begin);
+    }
+  }
+}
+
+// What each position has for the channels of one vector.
+template <class Vector>
+SDTUNE_INLINE void read_positions(ConstPositions sums, std::int64_t c, Vector (&v)[kSeen][kSeen]) {
+  for (std::int64_t i = 0; i < kPositions; ++i) load_vector(sums.data + i * sums.step + c, v[i / kSeen][i % kSeen]);
+}
+
 template <class Cpu, class Number>
 SDTUNE_INLINE void input_tile(const Number* const* pixels, std::int64_t channels, Positions out) {
   using Vector = typename Cpu::Vector;
-  for (std::int64_t c = 0; c < channels; c += Cpu::kLanes) {
-    Vector d[kSeen][kSeen], v[kSeen][kSeen];
+  write_positions<Cpu>(channels, out, [&](std::int64_t c, Vector(&v)[kSeen][kSeen]) SDTUNE_LAMBDA {
+    Vector d[kSeen][kSeen];
     for (std::int64_t i = 0; i < kPositions; ++i) load_numbers<Cpu>(pixels[i] + c, d[i / kSeen][i % kSeen]);
     transform(d, v, [](const auto& from, auto& to) SDTUNE_LAMBDA { input_row(from, to); });
-    for (std::int64_t i = 0; i < kPositions; ++i) store_vector(out.data + i * out.step + c, v[i / kSeen][i % kSeen]);
-  }
+  });
 }
 
 template <class Cpu, class Number>
@@ -107,7 +163,7 @@ SDTUNE_INLINE void output_tile(ConstPositions sums, const float* bias, std::int6
   for (std::int64_t c = 0; c < channels; c += Cpu::kLanes) {
     Vector m[kSeen][kSeen], y[kTile][kTile], constant{};
     if (bias != nullptr) load_vector(bias + c, constant);
-    for (std::int64_t i = 0; i < kPositions; ++i) load_vector(sums.data + i * sums.step + c, m[i / kSeen][i % kSeen]);
+    read_positions(sums, c, m);
     transform(m, y, [](const auto& from, auto& to) SDTUNE_LAMBDA { output_row(from, to); });
     for (std::int64_t i = 0; i < kTile * kTile; ++i) {
       store_numbers<Cpu>(pixels[i] + c, y[i / kTile][i % kTile] + constant);
@@ -118,27 +174,25 @@ SDTUNE_INLINE void output_tile(ConstPositions sums, const float* bias, std::int6
 template <class Cpu>
 SDTUNE_INLINE void output_gradient_tile(const float* const* pixels, std::int64_t channels, Positions out) {
   using Vector = typename Cpu::Vector;
-  for (std::int64_t c = 0; c < channels; c += Cpu::kLanes) {
-    Vector y[kTile][kTile], m[kSeen][kSeen];
+  write_positions<Cpu>(channels, out, [&](std::int64_t c, Vector(&m)[kSeen][kSeen]) SDTUNE_LAMBDA {
+    Vector y[kTile][kTile];
     for (std::int64_t i = 0; i < kTile * kTile; ++i) load_vector(pixels[i] + c, y[i / kTile][i % kTile]);
     transform(y, m, [](const auto& from, auto& to) SDTUNE_LAMBDA { output_gradient_row(from, to); });
-    for (std::int64_t i = 0; i < kPositions; ++i) store_vector(out.data + i * out.step + c, m[i / kSeen][i % kSeen]);
-  }
+  });
 }
 
 template <class Cpu>
 SDTUNE_INLINE void kernel_tile(const float* kernels, std::int64_t channels, bool flipped, Positions out) {
   using Vector = typename Cpu::Vector;
-  for (std::int64_t c = 0; c < channels; c += Cpu::kLanes) {
-    Vector g[3][3], u[kSeen][kSeen];
+  write_positions<Cpu>(channels, out, [&](std::int64_t c, Vector(&u)[kSeen][kSeen]) SDTUNE_LAMBDA {
+    Vector g[3][3];
     for (std::int64_t tap = 0; tap < kTaps; ++tap) {
       Vector& one = g[tap / 3][tap % 3];
       const float* from = kernels + c * kTaps + (flipped ? kTaps - 1 - tap : tap);
       for (std::int64_t lane = 0; lane < Cpu::kLanes; ++lane) one[lane] = from[lane * kTaps];
     }
     transform(g, u, [](const auto& from, auto& to) SDTUNE_LAMBDA { kernel_row(from, to); });
-    for (std::int64_t i = 0; i < kPositions; ++i) store_vector(out.data + i * out.step + c, u[i / kSeen][i % kSeen]);
-  }
+  });
 }
 
 template <class Cpu>
@@ -146,7 +200,7 @@ SDTUNE_INLINE void kernel_gradient_tile(ConstPositions sums, std::int64_t channe
   using Vector = typename Cpu::Vector;
   for (std::int64_t c = 0; c < channels; c += Cpu::kLanes) {
     Vector u[kSeen][kSeen], g[3][3];
-    for (std::int64_t i = 0; i < kPositions; ++i) load_vector(sums.data + i * sums.step + c, u[i / kSeen][i % kSeen]);
+    read_positions(sums, c, u);
     transform(u, g, [](const auto& from, auto& to) SDTUNE_LAMBDA { kernel_gradient_row(from, to); });
     for (std::int64_t tap = 0; tap < kTaps; ++tap) {
       const Vector& one = g[tap / 3][tap % 3];

@@ -98,6 +98,28 @@ TEST_F(WinogradTransforms, OfBfloat16RoundOnlyWhatTheyWrite) {
   EXPECT_TRUE(written.nan_to_num().equal(rounded(exact).nan_to_num()));
 }
 
+// Positions that lie a multiple of 4096 bytes apart are written many channels at a time, here 128 and 80.
+TEST_F(WinogradTransforms, HaveTheSameBitsHoweverFarPositionsLieApart) {
+  torch::manual_seed(3);
+  constexpr int64_t kMany = 208, kAliased = 1024, kSpread = 1040;
+  const torch::Tensor pixels = torch::randn({kPositions, kMany}), kernels = torch::randn({kMany, kTaps});
+  std::array<const float*, kPositions> from;
+  for (int64_t i = 0; i < kPositions; ++i) from[i] = pixels.const_data_ptr<float>() + i * kMany;
+  for (const Vectors vectors : {Vectors::kAvx2, Vectors::kAvx512ByAvx2, vectors_of_this_cpu().value()}) {
+    const Transforms& run = transforms(vectors);
+    const auto all = [&](int64_t step) {
+      const torch::Tensor out = torch::full({3, kPositions, step}, 7.0F);
+      const auto at = [&](int64_t i) { return Positions{out[i].mutable_data_ptr<float>(), step}; };
+      run.input(from.data(), kMany, at(0));
+      run.output_gradient(from.data(), kMany, at(1));
+      run.kernel(kernels.const_data_ptr<float>(), kMany, false, at(2));
+      EXPECT_TRUE((out.slice(2, kMany) == 7.0F).all().item<bool>()) << "written beyond the channels";
+      return out.slice(2, 0, kMany);
+    };
+    EXPECT_TRUE(all(kAliased).equal(all(kSpread)));
+  }
+}
+
 // One row of a tile: y_k = sum of g_i d_(k + i), for the first four.
 TEST_F(WinogradTransforms, TogetherAreAConvolution) {
   torch::manual_seed(1);
