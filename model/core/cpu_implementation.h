@@ -24,6 +24,7 @@ struct CpuImplementation {
   bool causal_tiles = true;           // tiled attention where later keys are hidden, else LibTorch's
   bool small_products = true;         // of small matrices ours (products/small_product.h), else a library's
   bool bfloat16_winograd = true;      // as winograd_convolutions, of an autoencoder's maps in bfloat16
+  bool short_exponentials = true;     // where attention by pairs rounds them anyway, else to a float32's last place
 
   bool operator==(const CpuImplementation&) const = default;
 };
@@ -58,6 +59,7 @@ inline constexpr std::array kCpuChoices = {
     CpuChoice{"attention_causal", &CpuImplementation::causal_tiles, {"tiled", "library"}, true},
     CpuChoice{"small_products", &CpuImplementation::small_products, {"registers", "library"}, true},
     CpuChoice{"convolutions_3x3_bfloat16", &CpuImplementation::bfloat16_winograd, {"winograd", "direct"}, true},
+    CpuChoice{"attention_exponential_bfloat16", &CpuImplementation::short_exponentials, {"short", "long"}, true},
 };
 
 // For a kind of processor that nothing was measured on: ours; products by oneDNN with AVX-512, which MKL keeps its
@@ -67,7 +69,7 @@ CpuImplementation default_cpu_implementation();
 // "attention tiled, products mkl, convolutions patches, layout channels_last, convolutions_3x3 winograd,
 // attention_bfloat16 pairs, attention_backward_bfloat16 pairs, convolutions_bfloat16 patches,
 // attention_heads multiples_of_4, attention_causal tiled, small_products registers, convolutions_3x3_bfloat16
-// winograd".
+// winograd, attention_exponential_bfloat16 short".
 std::string implementation_text(const CpuImplementation& implementation);
 
 // What holds now: that of the innermost scope, else what the process's source says, which is asked once, else the

@@ -55,6 +55,7 @@ void for_each_part(int64_t count, int64_t scratch_floats, const Run& run) {
 struct Passes {
   bool causal;
   Vectors forward, backward;
+  bool is_short;  // the exponentials of the forward pass by pairs
 };
 
 // y [B, L, H, d]; `log_sums` [B H, L].
@@ -67,7 +68,7 @@ torch::Tensor forward_pass(const torch::Tensor& q, const torch::Tensor& k, const
   const int64_t parts_of_head = std::max<int64_t>(1, 2 * at::get_num_threads() / heads);
   const int64_t together = std::clamp<int64_t>(blocks / parts_of_head, 1, attention::blocks_in_cache(sizes));
   const int64_t parts = (blocks + together - 1) / together;
-  const attention::ForwardBlocks run = attention::forward_blocks(passes.forward);
+  const attention::ForwardBlocks run = attention::forward_blocks(passes.forward, passes.is_short);
   for_each_part(heads * parts, attention::forward_scratch(sizes, together), [&](int64_t part, float* scratch) {
     const int64_t head = part / parts, first = part % parts * together * attention::kQueries;
     run(sizes,
@@ -140,12 +141,16 @@ torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, co
     return has_pairs && wanted ? Vectors::kAvx512Bfloat16 : vectors_of_this_cpu().value();
   };
   const CpuImplementation chosen = cpu_implementation();
-  return TiledAttention::apply(q, k, v, Passes{causal, by(chosen.bfloat16_pairs), by(chosen.backward_pairs)});
+  return TiledAttention::apply(q, k, v,
+                               Passes{.causal = causal,
+                                      .forward = by(chosen.bfloat16_pairs),
+                                      .backward = by(chosen.backward_pairs),
+                                      .is_short = chosen.short_exponentials});
 }
 
 torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal,
                               Vectors vectors) {
-  return TiledAttention::apply(q, k, v, Passes{causal, vectors, vectors});
+  return TiledAttention::apply(q, k, v, Passes{causal, vectors, vectors, /*is_short=*/false});
 }
 
 }  // namespace sdtune::model

@@ -21,8 +21,9 @@ bool can_attend_in_tiles(const torch::Tensor& q, const torch::Tensor& k, const t
 
 // softmax(q k^T / sqrt(d)) v for q [B, L, H, d], k and v [B, M, H, d] -> [B, L, H, d]; differentiable. Scores, softmax
 // and sums are float32 whatever the dtype. With AVX-512's instructions for bfloat16 its products are of pairs, for
-// which the softmax is rounded to bfloat16, unless the kind's choice says float32 (core/cpu_implementation.h). An
-// element's bits depend neither on the batch nor on the number of threads. `causal`: query i sees keys 0 .. i alone.
+// which the softmax is rounded to bfloat16, unless the kind's choice says float32 (core/cpu_implementation.h); what is
+// to be rounded is computed to 3e-6, another choice. An element's bits depend neither on the batch nor on the number of
+// threads. `causal`: query i sees keys 0 .. i alone.
 torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal);
 torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal,
                               Vectors vectors);

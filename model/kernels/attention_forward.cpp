@@ -14,31 +14,40 @@ struct Softmax {
   float* largest;  // [kQueries] of each query until now
   float* sums;     // [kQueries] of e^(score - largest)
   float* scales;   // [kQueries] what the results until now count, as larger scores came
-  float factor;    // of pairs: 1 / sqrt(head), which queries in float32 have in them
+  float factor;    // of pairs: 1 / sqrt(head), which queries in float32 have in them, and the unit of short ones
 };
+
+template <class Cpu>
+SDTUNE_INLINE void exponential_of(typename Cpu::Vector& score) {
+  if constexpr (kIsShort<Cpu>) {
+    short_power_of_two(score);
+  } else {
+    exponentiate<Cpu>(score);
+  }
+}
 
 // The next keys' scores [keys, kQueries] become e^(score - largest), for the queries of one vector from `first` on.
 // Of pairs they become pairs of keys, [(keys + 1) / 2, kQueries].
 template <class Cpu>
 SDTUNE_INLINE void next_keys(const Softmax& softmax, float* scores, int64_t keys, int64_t first) {
   using Vector = typename Cpu::Vector;
-  Vector before, sum, row;
-  load_vector(softmax.largest + first, before);
-  Vector largest = before;
+  Vector before, sum, row, largest = Vector{} + kLeastScore;
   for (int64_t key = 0; key < keys; ++key) {
     load_vector(scores + key * kQueries + first, row);
-    if constexpr (Cpu::kHasPairs) row *= softmax.factor;
     largest = row > largest ? row : largest;
   }
+  if constexpr (Cpu::kHasPairs) largest *= softmax.factor;
+  load_vector(softmax.largest + first, before);
+  largest = before > largest ? before : largest;
   Vector scale = before - largest;
-  exponentiate<Cpu>(scale);
+  exponential_of<Cpu>(scale);
   load_vector(softmax.sums + first, sum);
   sum *= scale;
   const auto exponential = [&](int64_t key, Vector& score) SDTUNE_LAMBDA {
     load_vector(scores + key * kQueries + first, score);
     if constexpr (Cpu::kHasPairs) score *= softmax.factor;
     score -= largest;
-    exponentiate<Cpu>(score);
+    exponential_of<Cpu>(score);
     sum += score;
   };
   for (int64_t key = 0; key < keys; key += Cpu::kHasPairs ? 2 : 1) {
@@ -72,8 +81,9 @@ struct Block {
   float* sums;
 };
 
+template <class Cpu>
 SDTUNE_INLINE float score_factor(const Sizes& sizes) {
-  return 1.0f / std::sqrt(static_cast<float>(sizes.head));
+  return (kIsShort<Cpu> ? kLog2E : 1.0f) / std::sqrt(static_cast<float>(sizes.head));
 }
 
 template <class Cpu>
@@ -81,7 +91,7 @@ SDTUNE_INLINE void begin(const Block& block, const Sizes& sizes, const Rows& q, 
   if constexpr (Cpu::kHasPairs) {
     read_columns_of_pairs(q, first, count, sizes, block.queries);
   } else {
-    read_rows(q, first, count, sizes, score_factor(sizes), block.results);
+    read_rows(q, first, count, sizes, score_factor<Cpu>(sizes), block.results);
     transpose(block.results, count, sizes, block.queries);
   }
   std::fill_n(block.results, kQueries * packed_width(sizes), 0.0f);
@@ -104,7 +114,7 @@ SDTUNE_INLINE void add_keys(const Block& block, const Sizes& sizes, const KeyTil
   const int64_t width = packed_width(sizes);
   const int64_t columns = (count + 2 * Cpu::kLanes - 1) / (2 * Cpu::kLanes) * (2 * Cpu::kLanes);
   float scales[kQueries];
-  const Softmax softmax = {block.largest, block.sums, scales, score_factor(sizes)};
+  const Softmax softmax = {block.largest, block.sums, scales, score_factor<Cpu>(sizes)};
   constexpr int64_t kNumbers = Cpu::kHasPairs ? 2 : 1;  // of what is multiplied at once
   products::update<Cpu>({tile.keys, width, 1}, {block.queries, kQueries}, tile.count, sizes.head / kNumbers, columns,
                         nullptr, tile.scores, kQueries);
@@ -114,11 +124,12 @@ SDTUNE_INLINE void add_keys(const Block& block, const Sizes& sizes, const KeyTil
                         used_width<Cpu>(sizes), scales, block.results, width);
 }
 
+template <class Cpu>
 SDTUNE_INLINE void finish(const Block& block, const Sizes& sizes, const ForwardHead& head, int64_t first,
                           int64_t count) {
   for (int64_t r = 0; r < count; ++r) {
     write_row(head.y, first + r, block.results + r * packed_width(sizes), sizes, 1.0f / block.sums[r]);
-    head.log_sums[first + r] = block.largest[r] + std::log(block.sums[r]);
+    head.log_sums[first + r] = (kIsShort<Cpu> ? kLn2 : 1.0f) * block.largest[r] + std::log(block.sums[r]);
   }
 }
 
@@ -150,7 +161,7 @@ SDTUNE_INLINE void run_blocks(const Sizes& sizes, const ForwardHead& head, int64
     }
   }
   for (int64_t at = 0; at < count; at += kQueries) {
-    finish(block_at(at), sizes, head, first + at, std::min(kQueries, count - at));
+    finish<Cpu>(block_at(at), sizes, head, first + at, std::min(kQueries, count - at));
   }
 }
 
@@ -166,6 +177,10 @@ SDTUNE_AVX512 void blocks_avx512(const Sizes& sizes, const ForwardHead& head, in
 SDTUNE_AVX512_BF16 void blocks_avx512_bfloat16(const Sizes& sizes, const ForwardHead& head, int64_t first,
                                                int64_t count, float* scratch) {
   run_blocks<Avx512Bfloat16>(sizes, head, first, count, scratch);
+}
+SDTUNE_AVX512_BF16 void blocks_avx512_short(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count,
+                                            float* scratch) {
+  run_blocks<Avx512ShortExponential>(sizes, head, first, count, scratch);
 }
 SDTUNE_AVX2 void blocks_avx512_by_avx2(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count,
                                        float* scratch) {
@@ -185,10 +200,10 @@ int64_t blocks_in_cache(const Sizes& sizes) {
   return std::max<int64_t>(1, kFloats / Block::floats(sizes));
 }
 
-ForwardBlocks forward_blocks(Vectors vectors) {
+ForwardBlocks forward_blocks(Vectors vectors, [[maybe_unused]] bool is_short) {
 #if defined(__x86_64__)
   if (vectors == Vectors::kAvx512ByAvx2) return blocks_avx512_by_avx2;
-  if (vectors == Vectors::kAvx512Bfloat16) return blocks_avx512_bfloat16;
+  if (vectors == Vectors::kAvx512Bfloat16) return is_short ? blocks_avx512_short : blocks_avx512_bfloat16;
   return vectors == Vectors::kAvx512 ? blocks_avx512 : blocks_avx2;
 #else
   return nullptr;

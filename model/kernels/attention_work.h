@@ -31,7 +31,8 @@ constexpr int64_t kQueries = 96;
 // result is the same to the bit however queries are divided.
 using ForwardBlocks = void (*)(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count,
                                float* scratch);
-ForwardBlocks forward_blocks(Vectors vectors);
+// `is_short`: by pairs the exponentials are short ones (attention_tiles.h).
+ForwardBlocks forward_blocks(Vectors vectors, bool is_short);
 // How many blocks of one head stay in a core's cache together.
 int64_t blocks_in_cache(const Sizes& sizes);
 

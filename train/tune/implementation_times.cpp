@@ -17,7 +17,7 @@ using model::CpuImplementation;
 bool has_no_alternative(const CpuChoice& choice) {
   const std::string_view name = choice.name;
   const bool is_by_onednn = name == "products" || name == "convolutions_bfloat16";
-  const bool is_by_pairs = name == "attention_bfloat16" || name == "attention_backward_bfloat16";
+  const bool is_by_pairs = name.starts_with("attention") && name.ends_with("bfloat16");
   const bool is_by_vectors = name == "attention_heads" || name == "attention_causal" || name == "small_products";
   return (is_by_onednn && !model::can_multiply_by_onednn()) || (is_by_pairs && !model::can_multiply_bfloat16_pairs()) ||
          (is_by_vectors && !model::vectors_of_this_cpu());

@@ -51,7 +51,8 @@ TEST_F(ProcessorTable, AnEntryTakesThePlaceOfItsKindAlone) {
 
 TEST_F(ProcessorTable, KeepsImplementationsAndTakesTheDefaultForThoseThatAreNotNamed) {
   const ProcessorKind kind{"A", "1", "2", "avx2"};
-  const CpuImplementation libraries{false, false, false, false, false, false, false, false, false, false, false, false};
+  const CpuImplementation libraries{false, false, false, false, false, false, false,
+                                    false, false, false, false, false, false};
   add_processor(real_file_system(), table_, {kind, "float32", "float32", "here", libraries});
   EXPECT_EQ(find_processor(kind)->implementation, libraries);
   const std::string entry =
@@ -67,7 +68,8 @@ TEST_F(ProcessorTable, KeepsImplementationsAndTakesTheDefaultForThoseThatAreNotN
 }
 
 TEST_F(ProcessorTable, AProcessTakesTheImplementationsOfItsTable) {
-  const CpuImplementation libraries{false, false, false, false, false, false, false, false, false, false, false, false};
+  const CpuImplementation libraries{false, false, false, false, false, false, false,
+                                    false, false, false, false, false, false};
   add_processor(real_file_system(), table_, {processor_kind(), "float32", "float32", "here", libraries});
   take_implementation_from_table();
   EXPECT_EQ(cpu_implementation(), libraries);
