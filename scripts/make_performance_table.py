@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/performance.md of what scripts/bench.py measured: docs/measurements/speed/*.json, a column a kind of processor.
+"""Writes docs/performance.md of what scripts/bench.py measured: docs/measurements/speed/*.json, a column a kind of processor, and
+docs/measurements/growth.json.
 
     scripts/make_performance_table.py [--check]      --check: writes nothing; exit 1 where the page says otherwise
 
@@ -16,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "measurements" / "speed"
+GROWTH = ROOT / "docs" / "measurements" / "growth.json"
 PAGE = ROOT / "docs" / "performance.md"
 HEAD = """# Speed, by kind of processor
 
@@ -125,6 +127,25 @@ def peaks(found: dict[str, dict[str, dict[str, object]]], processors: list[str])
     return lines
 
 
+def growth() -> list[str]:
+    """How time grows, against the operations that are counted."""
+    measured = json.loads(GROWTH.read_text())
+    points = {"batch": "batch", "resolution": "resolution, px", "ranks_of_a_thread_at_8_images": "ranks with a thread each, 8 images together"}
+    lines = ["## How time grows", "![Seconds of a step over batch, resolution and ranks, and of a start over photos](measurements/growth.svg)", "",
+             f"A training step of the 10 M model in float32, medians of {measured['rounds']} runs of {measured['steps']} timed steps on the "
+             f"{measured['machine']['cpu']}, {measured['commit']} (`scripts/bench.py growth`).",
+             "The dashed line has the operations that `sdtune plan` counts. Time for an operation, that of the first point being 1:", "",
+             "| over | points | time for an operation |", "|---|---|---|"]
+    for key, name in points.items():
+        at = measured[key]
+        lines.append(f"| {name} | {', '.join(at)} | {', '.join(format(point['of_counted'], '.2f') for point in at.values())} |")
+    starts = {int(count): point["seconds"] for count, point in measured["photos"].items()}
+    few, many = min(starts), max(starts)
+    return [*lines, "", f"A run of one step, of photos that nothing is cached of, takes {starts[few]:.1f} s with {few} photos of 64 px and {starts[many]:.1f} s with {many}: "
+            f"{1000 * measured['seconds_a_photo_of_few']:.1f} ms a photo up to 500,",
+            f"{1000 * measured['seconds_a_photo']:.1f} ms from there on. One process with both cores is faster than two ranks with one each, which send their gradients to each other.", ""]
+
+
 def page() -> str:
     found = read_all()
     processors = sorted({processor for by_processor in found.values() for processor in by_processor})
@@ -132,7 +153,7 @@ def page() -> str:
     for pair, title in PAIRS.items():
         lines += [f"## {title}", *table(found, pair, processors), ""]
     lines += ["## Peak memory, each at its best", "Of `train` the whole process, of the others what the calls add to the loaded weights.", "",
-              *peaks(found, processors), "", "## Of which commit", ""]
+              *peaks(found, processors), "", *growth(), "## Of which commit", ""]
     for processor in processors:
         commits: dict[str, list[str]] = {}
         for row, by_processor in found.items():

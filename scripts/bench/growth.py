@@ -98,6 +98,8 @@ def panel(left: int, title: str, label: str, points: list[tuple[float, float]], 
     width, height, top = 260, 200, 40
     xs = [math.log(x) for x, _ in points]
     ys = [math.log(y) for _, y in [*points, *counted]]
+    if max(ys) - min(ys) < math.log(2):  # else a few percent fill the plot
+        ys += [min(ys) - math.log(2), max(ys) + math.log(2)]
 
     def place(x: float, y: float) -> tuple[float, float]:
         across = (math.log(x) - min(xs)) / (max(xs) - min(xs) or 1)
