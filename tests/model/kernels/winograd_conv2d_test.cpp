@@ -82,6 +82,7 @@ TEST_F(Winograd, OfBfloat16RoundsOnlyTheResult) {
             1.01 * rounding);
   EXPECT_TRUE(winograd_conv2d(x, weight, bias, winograd_weight(weight)).equal(y));
   CpuImplementation implementation = default_cpu_implementation();
+  implementation.bfloat16_winograd = true;  // also with AMX
   const CpuImplementationScope ours(implementation);
   EXPECT_TRUE(conv2d(x, weight, bias, kPadded).equal(y));
   PackedWeights packed;
