@@ -68,13 +68,13 @@ ConstPositions const_row_of(const torch::Tensor& all, int64_t row) {
   return {all.const_data_ptr<float>() + row * all.size(2), all.size(1) * all.size(2)};
 }
 
-// Of square tiles, `side` pixels a side, that begin `before` pixels above and left of what a tile gives.
-struct Seen {
+// What a transform reads: `side` x side pixels that begin `before` pixels above and left of what a tile gives.
+struct Window {
   int64_t side, before;
 };
 
 template <class Number>
-torch::Tensor transformed_tiles(const torch::Tensor& map, const TileBlock& block, const Seen& seen,
+torch::Tensor transformed_tiles(const torch::Tensor& map, const TileBlock& block, const Window& window,
                                 void (*transform)(const Number* const* pixels, int64_t channels, Positions out)) {
   const TileGrid grid(map);
   const int64_t channels = map.size(1);
@@ -84,7 +84,7 @@ torch::Tensor transformed_tiles(const torch::Tensor& map, const TileBlock& block
   at::parallel_for(0, block.count, 1, [&](int64_t begin, int64_t end) {
     std::array<const Number*, kSeen * kSeen> pixels;
     for (int64_t i = begin; i < end; ++i) {
-      tiles.find(block.begin + i, seen.side, seen.before, pixels.data());
+      tiles.find(block.begin + i, window.side, window.before, pixels.data());
       transform(pixels.data(), channels, row_of(out, i));
     }
   });
@@ -118,7 +118,7 @@ int64_t tile_count(const torch::Tensor& map) {
 }
 
 torch::Tensor transformed_input(const torch::Tensor& x, const TileBlock& block) {
-  constexpr Seen kInput = {.side = kSeen, .before = 1};
+  constexpr Window kInput = {.side = kSeen, .before = 1};
   if (x.scalar_type() == torch::kBFloat16) return transformed_tiles(x, block, kInput, of_this_cpu().input_bfloat16);
   return transformed_tiles(x, block, kInput, of_this_cpu().input);
 }
