@@ -86,7 +86,7 @@ def measure_growth(folder: Path, rounds: int) -> dict[str, object]:
              for count in RANKS}
     for points in (batches, sides, ranks):
         relative(points)
-    few, many = (seconds_a_photo(starts, *pair) for pair in (PHOTOS[0:4:2], PHOTOS[2:4]))
+    few, many = (seconds_a_photo(starts, *pair) for pair in ((PHOTOS[0], PHOTOS[2]), (PHOTOS[2], PHOTOS[3])))
     result = {"what": "growth, 10 M", "steps": STEPS, "rounds": rounds, "batch": batches, "resolution": sides, "photos": starts,
               "seconds_a_photo": round(many, 6), "seconds_a_photo_of_few": round(few, 6), "ranks_of_a_thread_at_8_images": ranks}
     PAGE.write_text(plot(result))
