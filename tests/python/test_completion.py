@@ -20,16 +20,32 @@ COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 _sdtune
 printf '%s\n' "${COMPREPLY[@]}"
 """
-# zsh completes in a terminal alone: one of zpty's. Each candidate that compadd takes is printed between marks.
+# zsh completes in a terminal alone: one of zpty's. Each candidate that compadd takes is printed between marks. They stand in a
+# file, since the terminal may print what is typed into it a second time, before zsh turns that off.
+ZSH_SETUP = r"""
+PS1=
+stty -echo columns 300
+autoload -Uz compinit
+compinit -u -d "$PWD/zcompdump"
+compadd() {
+  if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\ * ]]; then builtin compadd "$@"; return $?; fi
+  typeset -a found
+  builtin compadd -A found "$@"
+  local one
+  for one in $found; do print -r -- "<<$one>>"; done
+  builtin compadd "$@"
+}
+finish() { exit }
+zle -N finish
+bindkey "^X" finish
+zstyle ":completion:*" list-grouped false
+setopt no_auto_menu no_list_beep
+ready() { print "==ready""==" }
+"""
 ZSH = r"""
 zmodload zsh/zpty
 zpty shell zsh -f -i
-zpty -w shell 'PS1= ; stty -echo columns 300; autoload -Uz compinit; compinit -u -d '"$2"'; source '"$1"
-zpty -w shell 'compadd() {
-  if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\ * ]]; then builtin compadd "$@"; return $?; fi
-  typeset -a found; builtin compadd -A found "$@"; local one; for one in $found; do print -r -- "<<$one>>"; done; builtin compadd "$@" }'
-zpty -w shell 'finish() { print "==end=="; exit }; zle -N finish; bindkey "^X" finish'
-zpty -w shell 'zstyle ":completion:*" list-grouped false; setopt no_auto_menu no_list_beep; print "==ready=="'
+zpty -w shell "source $2; source $1; ready"
 zpty -r shell line '*==ready==*'
 zpty -w -n shell "$3"$'\t\C-X'
 while zpty -r shell line; do print -r -- "$line"; done
@@ -85,7 +101,9 @@ def offers(shell: str, scripts: dict[str, Path], place: Path) -> Offers:
         if shell == "fish":
             text = words_of(["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"])
             return {candidate.split("\t")[0] for candidate in text.splitlines()}
-        text = words_of(["zsh", "-f", "-c", ZSH, "zsh", script, str(place / "zcompdump"), line])
+        setup = scripts[shell].with_name("setup.zsh")
+        setup.write_text(ZSH_SETUP)
+        text = words_of(["zsh", "-f", "-c", ZSH, "zsh", script, str(setup), line])
         return {found.rstrip("=") for found in re.findall(r"<<([^<>]+)>>", text)}
 
     return offered
