@@ -52,19 +52,20 @@ def test_the_table_has_what_it_must() -> None:
     kinds = {"killed", "aborted", "stopped", "cut", "another port", "a rank is missing", "a rank comes twice", "other options",
              "other photos", "other base", "other checkpoint", "fail", "block", "reset"}
     assert {fault.how for fault in FAULTS} == kinds
-    for call in ("gather", "broadcast", "alltoall_base", "allgather", "allreduce"):
+    for call in ("broadcast", "alltoall_base", "allgather", "allreduce"):
         assert {fault.how for fault in FAULTS if fault.call == call} >= {"killed", "aborted", "stopped", "fail", "block"}
         assert any(fault.call == call and fault.in_ci for fault in FAULTS)
 
 
 def test_a_wrong_end_is_told() -> None:
-    """The mutants: a code, a rank, a time and a number of lines that must not pass."""
+    """The mutants: a code, a rank, a step, a collective, a number of lines and a time that must not pass."""
     fault = FAULTS[0]
     right = Outcome(fault, [138, -9], 8.0, ["sdtune: error: rank 1 (far): was lost at step 3 while summing over the ranks: gone", ""])
     assert right.mistakes() == []
     wrong = [Outcome(fault, [1, -9], right.seconds, right.errors),
              Outcome(fault, right.codes, right.seconds, [right.errors[0].replace("rank 1", "rank 2"), ""]),
              Outcome(fault, right.codes, right.seconds, [right.errors[0].replace("at step 3", "before the first step"), ""]),
+             Outcome(fault, right.codes, right.seconds, [right.errors[0].replace("summing over", "gathering from"), ""]),
              Outcome(fault, right.codes, right.seconds, [right.errors[0] + "\n" + right.errors[0], ""]),
              Outcome(fault, right.codes, fault.timeout + GRACE_S + 0.1, right.errors)]
     assert all(len(outcome.mistakes()) == 1 for outcome in wrong)

@@ -35,6 +35,7 @@ class C10dGroup::Pending final : public PendingReduce {
 // depends on the number of ranks and on where in the tensor a number is.
 class C10dGroup::PendingSum final : public PendingReduce {
  public:
+  // `summands`: one for each rank, of which the one of this rank is `sum`; none where another rank adds them up.
   PendingSum(Collectives& collectives, Collectives::Work work, torch::Tensor sum, std::vector<torch::Tensor> summands)
       : collectives_(collectives), work_(std::move(work)), sum_(std::move(sum)), summands_(std::move(summands)) {}
 
@@ -43,8 +44,9 @@ class C10dGroup::PendingSum final : public PendingReduce {
     if (summands_.empty()) return;
     const torch::NoGradGuard no_grad;
     const bool is_half = c10::isReducedFloatingType(sum_.scalar_type());
-    torch::Tensor total = is_half ? summands_.front().to(torch::kFloat32) : sum_.copy_(summands_.front());
-    for (std::size_t rank = 1; rank < summands_.size(); ++rank) total.add_(summands_[rank]);
+    torch::Tensor total = is_half ? summands_.front().to(torch::kFloat32) : summands_.front();
+    for (std::size_t rank = 1; rank + 1 < summands_.size(); ++rank) total.add_(summands_[rank]);
+    torch::add_out(is_half ? total : sum_, total, summands_.back());
     if (is_half) sum_.copy_(total);
     summands_.clear();
   }
@@ -88,21 +90,32 @@ Collectives::Work C10dGroup::reduce_on_device(const torch::Tensor& tensor, std::
 std::unique_ptr<PendingReduce> C10dGroup::start_reduce_sum(torch::Tensor tensor, std::int64_t root) {
   count_reduction(static_cast<std::int64_t>(tensor.nbytes()));
   if (!rules_.device.is_cpu()) return std::make_unique<Pending>(collectives_, kSumming, reduce_on_device(tensor, root));
+  const torch::Tensor flat = tensor.view({-1});
+  const std::int64_t others = root == place_.rank ? place_.world_size - 1 : 0;
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(place_.world_size), others > 0 ? flat.numel() : 0);
+  counts.at(static_cast<std::size_t>(place_.rank)) = 0;
+  const torch::Tensor gathered = torch::empty({others * flat.numel()}, flat.options());
+  const torch::Tensor sent = others > 0 ? flat.slice(0, 0, 0) : flat;
+  Collectives::Work work = gather_to(root, kSumming, sent, gathered, std::move(counts));
   std::vector<torch::Tensor> summands;
-  if (root == place_.rank) {
-    for (std::int64_t i = 0; i < place_.world_size; ++i) summands.push_back(torch::empty_like(tensor));
+  if (others > 0) {
+    summands = gathered.view({others, flat.numel()}).unbind();
+    summands.insert(summands.begin() + root, flat);
   }
-  Collectives::Work work =
-      collectives_.start(kSumming, [tensor, root, summands, timeout = rules_.timeout](c10d::Backend& backend) {
-        c10d::GatherOptions options;
-        options.rootRank = root;
-        options.timeout = timeout;
-        std::vector<torch::Tensor> inputs{tensor};
-        std::vector<std::vector<torch::Tensor>> lists;
-        if (!summands.empty()) lists.push_back(summands);
-        return backend.gather(lists, inputs, options);
-      });
-  return std::make_unique<PendingSum>(collectives_, std::move(work), std::move(tensor), std::move(summands));
+  return std::make_unique<PendingSum>(collectives_, std::move(work), flat, std::move(summands));
+}
+
+// By Gloo's alltoall, which receives into `output` itself; its gather would receive elsewhere and copy.
+Collectives::Work C10dGroup::gather_to(std::int64_t root, const char* doing, const torch::Tensor& input,
+                                       const torch::Tensor& output, std::vector<std::int64_t> counts) {
+  std::vector<std::int64_t> sent(static_cast<std::size_t>(place_.world_size));
+  sent.at(static_cast<std::size_t>(root)) = input.numel();
+  return collectives_.start(doing, [from = input, to = output, sent, received = std::move(counts),
+                                    timeout = rules_.timeout](c10d::Backend& backend) mutable {
+    c10d::AllToAllOptions options;
+    options.timeout = timeout;
+    return backend.alltoall_base(to, from, received, sent, options);
+  });
 }
 
 Collectives::Work C10dGroup::begin_broadcast(const torch::Tensor& tensor, std::int64_t root) {
@@ -127,17 +140,10 @@ std::vector<torch::Tensor> C10dGroup::gather_bytes(const torch::Tensor& mine, co
   settle();
   std::int64_t total = 0;
   for (const std::int64_t count : counts) total += count;
-  torch::Tensor input = mine.to(rules_.device);
-  torch::Tensor output = torch::empty({is_first() ? total : 0}, input.options());
-  std::vector<std::int64_t> sent(counts.size()), received(counts.size());
-  sent.front() = input.numel();
-  if (is_first()) received = counts;
-  const Collectives::Work work = collectives_.start(
-      kGathering, [input, output, sent, received, timeout = rules_.timeout](c10d::Backend& backend) mutable {
-        c10d::AllToAllOptions options;
-        options.timeout = timeout;
-        return backend.alltoall_base(output, input, received, sent, options);
-      });
+  const torch::Tensor input = mine.to(rules_.device);
+  const torch::Tensor output = torch::empty({is_first() ? total : 0}, input.options());
+  std::vector<std::int64_t> received = is_first() ? counts : std::vector<std::int64_t>(counts.size());
+  const Collectives::Work work = gather_to(0, kGathering, input, output, std::move(received));
   collectives_.finish(kGathering, work);
   if (!is_first()) return {};
   return output.cpu().split_with_sizes(counts);

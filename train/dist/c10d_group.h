@@ -43,6 +43,10 @@ class C10dGroup final : public ProcessGroup {
   // One tensor of each rank, on the CPU.
   std::vector<torch::Tensor> all_gather(const torch::Tensor& mine);
   Collectives::Work all_reduce(const char* doing, const torch::Tensor& tensor);
+  // Sends `input` (one dimension) to rank `root`, whose `output` takes counts[r] numbers from rank r, in the order of
+  // the ranks. Of the others `output` is empty and the counts are 0.
+  Collectives::Work gather_to(std::int64_t root, const char* doing, const torch::Tensor& input,
+                              const torch::Tensor& output, std::vector<std::int64_t> counts);
   Collectives::Work reduce_on_device(const torch::Tensor& tensor, std::int64_t root);
   Collectives::Work begin_broadcast(const torch::Tensor& tensor, std::int64_t root);
 

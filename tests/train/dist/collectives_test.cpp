@@ -77,11 +77,6 @@ class FakeBackend final : public c10d::Backend {
     for (torch::Tensor& output : outputs[0]) output.copy_(inputs[0]);
     return call("allgather");
   }
-  c10::intrusive_ptr<c10d::Work> gather(std::vector<std::vector<torch::Tensor>>& outputs,
-                                        std::vector<torch::Tensor>& inputs, const c10d::GatherOptions&) override {
-    for (torch::Tensor& output : outputs.at(0)) output.copy_(inputs[0]);
-    return call("gather");
-  }
   c10::intrusive_ptr<c10d::Work> reduce(std::vector<torch::Tensor>&, const c10d::ReduceOptions&) override {
     return call("reduce");
   }
@@ -184,7 +179,7 @@ const Collective kCollectives[] = {{"allreduce", "summing over the ranks", use_s
                                    {"broadcast", "broadcasting to the ranks", use_broadcast},
                                    {"allgather", "gathering from the ranks", use_gather},
                                    {"allreduce", "waiting for all ranks", use_barrier},
-                                   {"gather", "summing over the ranks", use_reduce},
+                                   {"alltoall_base", "summing over the ranks", use_reduce},
                                    {"reduce", "summing over the ranks", use_reduce_on_device, torch::kMeta},
                                    {"broadcast", "broadcasting to the ranks", use_weights},
                                    {"alltoall_base", "gathering from the ranks", use_gather_bytes}};
