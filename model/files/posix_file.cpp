@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -19,6 +20,7 @@ void throw_storage_error(const std::filesystem::path& path, const std::string& d
 PosixOutputFile::PosixOutputFile(std::filesystem::path path, int mode) : path_(std::move(path)) {
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | mode, 0666);
   if (descriptor_ < 0) throw_storage_error(path_, "create", errno);
+  written_ = handed_over_ = std::max<std::int64_t>(::lseek(descriptor_, 0, SEEK_END), 0);  // of what O_APPEND found
 }
 
 PosixOutputFile::~PosixOutputFile() {
@@ -31,7 +33,20 @@ void PosixOutputFile::write(std::span<const std::byte> bytes) {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) throw_storage_error(path_, "write", errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
+    written_ += written;
+    start_writeback();
   }
+}
+
+// So that the disk works while the next bytes are computed: the system by itself waits for a tenth of the memory. What
+// fails here, sync() will tell.
+void PosixOutputFile::start_writeback() {
+#if defined(__linux__)
+  constexpr std::int64_t kPiece = std::int64_t{32} << 20;
+  if (written_ - handed_over_ < kPiece) return;
+  ::sync_file_range(descriptor_, handed_over_, written_ - handed_over_, SYNC_FILE_RANGE_WRITE);
+  handed_over_ = written_;
+#endif
 }
 
 void PosixOutputFile::sync() {

@@ -1,6 +1,7 @@
 // A file of the operating system, written in order.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -24,8 +25,12 @@ class PosixOutputFile : public OutputFile {
   void close() override;
 
  private:
+  void start_writeback();
+
   std::filesystem::path path_;
   int descriptor_ = -1;
+  std::int64_t written_ = 0;      // bytes of the file
+  std::int64_t handed_over_ = 0;  // of them, to the disk
 };
 
 }  // namespace sdtune
