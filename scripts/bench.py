@@ -50,7 +50,8 @@ def command_of(options: argparse.Namespace) -> str:
         del given["model"]
     if options.what == "train":
         given["method"] = options.method
-    return " ".join(["scripts/bench.py", options.what, *(f"--{name} {value}" for name, value in given.items() if value is not None)])
+    compiled = ["--compile"] if options.compile else []
+    return " ".join(["scripts/bench.py", options.what, *(f"--{name} {value}" for name, value in given.items() if value is not None), *compiled])
 
 
 def run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
@@ -63,15 +64,16 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
     if options.what == "stable-diffusion.cpp":
         return measure_peer(folder, options.rounds)
     if options.what == "train":
-        return measure_training(options.model, options.method, options.batch, options.steps, folder, options.rounds)
+        return measure_training(options.model, options.method, options.batch, options.steps, folder, options.rounds, options.compile)
     if options.model in BUNDLED:
         raise SystemExit(f"--model {options.model} is for train; picture takes portrait-64 without --model")
     model = MODELS[options.model].with_overrides(options.batch, options.steps)
     if options.what == "picture" and options.model == "sd15":  # a minute an image: two seeds are compared, one is timed, its first call
-        return measure(Measurement("picture", "sd15", 1, folder, calls=2, first_call=True, round_calls=1, float32_too=False), options.rounds)
+        return measure(Measurement("picture", "sd15", 1, folder, calls=2, first_call=True, round_calls=1, float32_too=False,
+                                   compiled_too=options.compile), options.rounds)
     calls = 1 + (options.steps or CALLS.get(options.what, model.steps))
     return measure(Measurement(options.what, options.model, options.batch or (model.batch if options.what == "forward" else 1), folder, calls,
-                               first_call=options.what.startswith("vae")), options.rounds)
+                               first_call=options.what.startswith("vae"), compiled_too=options.compile), options.rounds)
 
 
 def main() -> None:
@@ -82,9 +84,13 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=None, help="images a step (default: the model's; 1 of other works)")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--steps", type=int, default=None, help="timed calls or steps a round (default: the work's or the model's)")
+    parser.add_argument("--compile", action="store_true", help="also against diffusers under torch.compile, whose compilation is not counted; not of "
+                        "whole commands")
     parser.add_argument("--folder", type=Path, help="keep the model folders here instead of a temporary place")
     parser.add_argument("--output", type=Path, help="write the JSON here, for example under docs/measurements/")
     options = parser.parse_args()
+    if options.compile and options.what not in (*WORKS, "train"):
+        parser.error(f"--compile is for {', '.join(WORKS)} and train")
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)

@@ -45,13 +45,15 @@ ROWS = {
     "lora_sd15_b1": "LoRA step, SD 1.5 size, batch 1, against PEFT",
     "class-images": "32 class images of portrait-64 generated and encoded, a whole command",
     "encode": "20 photos of 512 px encoded at SD 1.5's size, a whole command",
-    "checkpoint": "a checkpoint at SD 1.5's size: weights and AdamW's state, float32", "export": "save_pretrained at SD 1.5's size, float32",
+    "checkpoint": "a checkpoint at SD 1.5's size until the disk has it: weights and AdamW's state, float32",
+    "export": "save_pretrained at SD 1.5's size until the disk has it, float32",
     "start": "an image of portrait-64, a whole command", "start-before": "the same against the program of 68da9cb",
     "dreambooth-before": "DreamBooth of portrait-64 with defaults, a whole command, against the program of 68da9cb",
     "import": "import sdtune, and diffusers' pipeline",
     "peer": "sampling step with guidance, SD 1.5 size, 512 px, against stable-diffusion.cpp",
 }
-PAIRS = {"each_at_its_best": "Each at its best", "both_float32": "Both in float32"}
+PAIRS = {"each_at_its_best": "Each at its best", "both_float32": "Both in float32",
+         "against_compiled": "Each at its best, diffusers under torch.compile, whose compilation is not counted"}
 
 
 @dataclass(frozen=True)

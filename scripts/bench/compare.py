@@ -6,7 +6,7 @@ import json
 import statistics
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +22,9 @@ FLOAT32_BOUND = 1e-5  # relative error of our float32 results against diffusers'
 @dataclass(frozen=True)
 class Measurement:
     """A work at a size, and how long it is looked at: `calls` of each candidate, whose results are compared, and as many a round unless
-    `round_calls` says fewer. With `first_call` all of them count, else those behind the first. `float32_too`: rounds of float32 against
-    float32 as well, where that is not what is fastest."""
+    `round_calls` says fewer. With `first_call` all of them count, else those behind the first, as of what torch.compile compiles in it.
+    `float32_too`: rounds of float32 against float32 as well, where that is not what is fastest. `compiled_too`: rounds against diffusers
+    under torch.compile as well."""
 
     work: str
     model: str
@@ -33,6 +34,7 @@ class Measurement:
     first_call: bool
     round_calls: int | None = None
     float32_too: bool = True
+    compiled_too: bool = False
 
     def run(self, side: str, candidate: Candidate, calls: int, keep: Path | None = None) -> dict[str, object]:
         command = [sys.executable, "-m", "bench.one_side", self.work, side, "--candidate", str(candidate), "--model", self.model,
@@ -44,9 +46,9 @@ class Measurement:
             raise SystemExit(f"{' '.join(command)} ended with {ended.returncode}:\n{ended.stderr[-2000:]}")
         return json.loads(ended.stdout.splitlines()[-1])
 
-    def seconds(self, result: dict[str, object]) -> float:
+    def seconds(self, result: dict[str, object], candidate: Candidate) -> float:
         calls = result["calls_s"]
-        return statistics.mean(calls) if self.first_call else statistics.median(calls[1:])
+        return statistics.mean(calls) if self.first_call and not candidate.is_compiled else statistics.median(calls[1:])
 
 
 def relative_errors(results: np.ndarray, references: np.ndarray) -> np.ndarray:
@@ -74,7 +76,7 @@ def time_candidates(measurement: Measurement, side: str, candidates: list[Candid
     results, keep = {}, measurement.folder / f"{side}.npy"
 
     def call(candidate: Candidate) -> float:
-        seconds = measurement.seconds(measurement.run(side, candidate, measurement.calls, keep))
+        seconds = measurement.seconds(measurement.run(side, candidate, measurement.calls, keep), candidate)
         results[candidate] = np.load(keep)
         return seconds
 
@@ -102,11 +104,26 @@ def alternate(measurement: Measurement, ours: Candidate, theirs: Candidate, roun
     results, calls = {"ours": [], "theirs": []}, measurement.round_calls or measurement.calls
     for _ in range(rounds):
         results["ours"].append(measurement.run("ours", ours, calls))
-        results["theirs"].append(measurement.run("theirs", theirs, calls))
-    seconds = {side: [measurement.seconds(each) for each in runs] for side, runs in results.items()}
+        results["theirs"].append(measurement.run("theirs", theirs, calls + theirs.is_compiled))
+    seconds = {"ours": [measurement.seconds(each, ours) for each in results["ours"]],
+               "theirs": [measurement.seconds(each, theirs) for each in results["theirs"]]}
     peaks = {f"peak_memory_gib_{side}": round(max(each["peak_bytes"] for each in runs) / 2**30, 3) for side, runs in results.items()}
     first = {f"first_call_s_{side}": round(statistics.median(each["calls_s"][0] for each in runs), 5) for side, runs in results.items()}
     return {"ours": str(ours), "theirs": str(theirs), **summarize(seconds["ours"], seconds["theirs"]), **first, **peaks}
+
+
+def measure_compiled(measurement: Measurement, ours: Candidate, theirs: Candidates, rounds: int) -> dict[str, object]:
+    """Ours at its best against diffusers under torch.compile: of each number format in the layout that is fastest without it."""
+    fastest: dict[str, Candidate] = {}
+    for candidate in sorted(theirs.seconds, key=theirs.seconds.get):
+        fastest.setdefault(candidate.dtype, candidate)
+    compiled = [replace(candidate, is_compiled=True) for candidate in fastest.values()]
+    seconds, errors, keep = {}, {}, measurement.folder / "compiled.npy"
+    for candidate in compiled:
+        seconds[candidate] = measurement.seconds(measurement.run("theirs", candidate, measurement.calls, keep), candidate)
+        errors[str(candidate)] = float(relative_errors(np.load(keep), theirs.results[THEIRS[0]]).mean())
+    return {"compiled_s": {str(candidate): round(value, 5) for candidate, value in seconds.items()}, "compiled_relative_errors": errors,
+            "against_compiled": alternate(measurement, ours, min(seconds, key=seconds.get), rounds)}
 
 
 def measure(measurement: Measurement, rounds: int) -> dict[str, object]:
@@ -124,4 +141,6 @@ def measure(measurement: Measurement, rounds: int) -> dict[str, object]:
         result["both_float32"] = result["each_at_its_best"]
     elif measurement.float32_too:
         result["both_float32"] = alternate(measurement, *same, rounds)
+    if measurement.compiled_too:
+        result |= measure_compiled(measurement, best[0], theirs, rounds)
     return result

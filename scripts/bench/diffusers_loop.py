@@ -67,6 +67,7 @@ def main() -> None:
     parser.add_argument("--train-text-encoder", action="store_true")
     parser.add_argument("--prior", action="store_true", help="as many class images again in each step")
     parser.add_argument("--average", action="store_true", help="diffusers' EMAModel of the trainable parameters")
+    parser.add_argument("--compile", action="store_true", help="the networks under torch.compile")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     layout = torch.channels_last if options.layout == "channels_last" else torch.contiguous_format
@@ -79,6 +80,9 @@ def main() -> None:
     latents = torch.randn(batch, config.in_channels, options.latent_size, options.latent_size)
     context = torch.randn(batch, 77, config.cross_attention_dim)
     ids = torch.randint(0, trained.text_encoder.config.vocab_size, (batch, 77)) if trained.text_encoder else None
+    unet, text_encoder = trained.unet, trained.text_encoder
+    if options.compile:
+        unet, text_encoder = torch.compile(unet), torch.compile(text_encoder) if text_encoder else None
     seconds = []
     for _ in range(options.warm_up + options.steps):
         started = time.perf_counter()
@@ -86,9 +90,9 @@ def main() -> None:
         timesteps = torch.randint(0, 1000, (batch,))
         noisy = scheduler.add_noise(latents, noise, timesteps).to(memory_format=layout)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.dtype == "bfloat16"):
-            if trained.text_encoder:
-                context = trained.text_encoder(ids)[0]
-            prediction = trained.unet(noisy, timesteps, context).sample
+            if text_encoder:
+                context = text_encoder(ids)[0]
+            prediction = unet(noisy, timesteps, context).sample
         loss = loss_of(prediction, noise, options.prior)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(trained.parameters, 1.0)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from pathlib import Path
 
@@ -74,10 +75,19 @@ def start(options: argparse.Namespace) -> None:
         options.output / "image.png")
 
 
+def sync(folder: Path) -> None:
+    """Waits until the disk has every file, as sdtune does."""
+    for path in (*folder.rglob("*"), folder):
+        descriptor = os.open(path, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+
+
 def seconds_of_export(options: argparse.Namespace) -> float:
     pipeline = pipeline_of(options)
     started = time.perf_counter()
     pipeline.save_pretrained(options.output / "model")
+    sync(options.output)
     return time.perf_counter() - started
 
 
@@ -93,6 +103,7 @@ def seconds_of_checkpoint(options: argparse.Namespace) -> float:
     started = time.perf_counter()
     save_file({name: weight.contiguous() for name, weight in unet.state_dict().items()}, options.output / "model.safetensors")
     torch.save(optimizer.state_dict(), options.output / "optimizer.bin")
+    sync(options.output)
     return time.perf_counter() - started
 
 

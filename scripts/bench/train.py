@@ -59,12 +59,12 @@ def run_ours(training: Training, output: Path, dtype: str) -> tuple[float, int]:
     return statistics.median(seconds[training.warm_up - 1:]), peak
 
 
-def run_theirs(training: Training, output: Path, dtype: str, layout: str) -> tuple[float, int]:
-    """The same from the diffusers loop."""
+def run_theirs(training: Training, output: Path, dtype: str, layout: str, compiled: str = "") -> tuple[float, int]:
+    """The same from the diffusers loop; its networks under torch.compile where `compiled` says "compiled"."""
     result = output.with_suffix(".json")
     peak = run_child([sys.executable, str(ROOT / "scripts/bench/diffusers_loop.py"), "--base", str(training.base), "--steps",
                       str(training.steps), "--warm-up", str(training.warm_up), "--dtype", dtype, "--layout", layout, "--output", str(result),
-                      *training.theirs])
+                      *(["--compile"] if compiled else []), *training.theirs])
     return statistics.median(json.loads(result.read_text())["seconds"]), peak
 
 
@@ -91,23 +91,37 @@ def bundled_training(name: str, steps: int | None, folder: Path) -> Training:
     return training
 
 
-def measure_training(name: str, method: str, batch: int | None, steps: int | None, folder: Path, rounds: int) -> dict[str, object]:
-    """AdamW with float32 states and clipping at 1 on both sides."""
+def measure_training(name: str, method: str, batch: int | None, steps: int | None, folder: Path, rounds: int,
+                     compiled_too: bool) -> dict[str, object]:
+    """AdamW with float32 states and clipping at 1 on both sides. `compiled_too`: rounds against diffusers under torch.compile as well, of
+    each number format in the layout that is fastest without it."""
     training = bundled_training(name, steps, folder) if name in BUNDLED else random_training(name, method, batch, steps, folder)
     our_times, _ = time_each({dtype: lambda dtype=dtype: run_ours(training, folder / "ours", dtype)[0] for dtype in PRECISION})
     their_times, ended = time_each({key: lambda key=key: run_theirs(training, folder / "theirs", *key)[0] for key in CANDIDATES})
     best = min(our_times, key=our_times.get), min(their_times, key=their_times.get)
     same = "float32", min((key for key in their_times if key[0] == "float32"), key=their_times.get)
     pairs = {"each_at_its_best": best, "both_float32": same}
+    compiled_times = compiled(training, folder, their_times) if compiled_too else {}
+    if compiled_times:
+        pairs["against_compiled"] = best[0], min(compiled_times, key=compiled_times.get)
     measured = {pair: alternate(training, folder, *pair, rounds) for pair in dict.fromkeys(pairs.values())}
     return {"what": "training step", **training.what,
             "candidates_s": {"ours": {key: round(value, 4) for key, value in our_times.items()},
                              "theirs": {", ".join(key): round(value, 4) for key, value in their_times.items()}},
+            **({"compiled_s": {", ".join(key): round(value, 4) for key, value in compiled_times.items()}} if compiled_times else {}),
             "ended_after_s": {f"theirs, {', '.join(key)}": value for key, value in ended.items()},
             **{name: measured[pair] for name, pair in pairs.items()}}
 
 
-def alternate(training: Training, folder: Path, our_dtype: str, theirs: tuple[str, str], rounds: int) -> dict[str, object]:
+def compiled(training: Training, folder: Path, times: dict[tuple[str, str], float]) -> dict[tuple[str, ...], float]:
+    """Seconds a step under torch.compile, of each number format in its fastest layout."""
+    fastest: dict[str, tuple[str, str]] = {}
+    for key in sorted(times, key=times.get):
+        fastest.setdefault(key[0], key)
+    return {(*key, "compiled"): run_theirs(training, folder / "theirs", *key, "compiled")[0] for key in fastest.values()}
+
+
+def alternate(training: Training, folder: Path, our_dtype: str, theirs: tuple[str, ...], rounds: int) -> dict[str, object]:
     """Rounds of ours, theirs, ours, theirs."""
     ours, others = [], []
     for _ in range(rounds):

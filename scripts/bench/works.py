@@ -20,18 +20,20 @@ Call = Callable[[], np.ndarray]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A number format and, on diffusers' side, the memory layout of its networks; sdtune chooses its own."""
+    """A number format and, on diffusers' side, the memory layout of its networks, and whether torch.compile compiles them; sdtune chooses
+    its own."""
 
     dtype: str
     layout: str = ""
+    is_compiled: bool = False
 
     def __str__(self) -> str:
-        return f"{self.dtype}, {self.layout}" if self.layout else self.dtype
+        return ", ".join([self.dtype, *([self.layout] if self.layout else []), *(["compiled"] if self.is_compiled else [])])
 
     @staticmethod
     def parse(text: str) -> Candidate:
-        dtype, _, layout = text.partition(", ")
-        return Candidate(dtype, layout)
+        dtype, *others = text.split(", ")
+        return Candidate(dtype, others[0] if others else "", "compiled" in others)
 
 
 OURS = [Candidate("float32"), Candidate("bfloat16")]
@@ -41,6 +43,11 @@ THEIRS = [Candidate(dtype, layout) for dtype in ("float32", "bfloat16") for layo
 def in_layout(module: torch.nn.Module, candidate: Candidate) -> torch.nn.Module:
     """The module in the memory layout of the candidate."""
     return module.to(memory_format=torch.channels_last) if candidate.layout == "channels_last" else module
+
+
+def compiled(call: Callable[..., object], candidate: Candidate) -> Callable[..., object]:
+    """A module, or a method of one, under torch.compile where the candidate says so."""
+    return torch.compile(call) if candidate.is_compiled else call
 
 
 def image_like(values: np.ndarray, candidate: Candidate) -> torch.Tensor:
@@ -72,7 +79,8 @@ class Forward:
         unet = in_layout(UNet2DConditionModel.from_pretrained(self.unet, torch_dtype=getattr(torch, candidate.dtype)).eval(), candidate)
         sample, time = image_like(self.sample, candidate), torch.from_numpy(self.time)
         context = torch.from_numpy(self.context).to(sample.dtype)
-        return lambda: numbers(unet(sample, time, context).sample)
+        forward = compiled(unet, candidate)
+        return lambda: numbers(forward(sample, time, context).sample)
 
 
 class Vae:
@@ -95,8 +103,10 @@ class Vae:
         vae = in_layout(AutoencoderKL.from_pretrained(self.vae, torch_dtype=getattr(torch, candidate.dtype)).eval(), candidate)
         values = image_like(self.values, candidate)
         if self.is_decoder:
-            return lambda: numbers(vae.decode(values).sample)
-        return lambda: numbers(vae.encode(values).latent_dist.mean)
+            decode = compiled(vae.decode, candidate)
+            return lambda: numbers(decode(values).sample)
+        encode = compiled(vae.encode, candidate)
+        return lambda: numbers(encode(values).latent_dist.mean)
 
 
 class VaeEncode(Vae):
@@ -104,21 +114,24 @@ class VaeEncode(Vae):
 
 
 class Text:
-    """SD 1.5's text encoder, of a batch of prompts."""
+    """SD 1.5's text encoder, of a batch of prompts; each call is another's, since how far rounding leads differs by prompt."""
 
     def __init__(self, model: BenchModel, folder: Path) -> None:
-        self.encoder = write_text_encoder(folder)
-        self.ids = np.random.default_rng(0).integers(0, 49406, (model.batch, 77))
+        self.encoder, self.batch = write_text_encoder(folder), model.batch
+        self.random = np.random.default_rng(0)
+
+    def next_ids(self) -> np.ndarray:
+        return self.random.integers(0, 49406, (self.batch, 77))
 
     def ours(self, candidate: Candidate) -> Call:
         encoder = sdtune.CLIPTextModel.from_pretrained(str(self.encoder), dtype=candidate.dtype, device="cpu")
-        return lambda: encoder(self.ids)[0]
+        return lambda: encoder(self.next_ids())[0]
 
     def theirs(self, candidate: Candidate) -> Call:
         from transformers import CLIPTextModel
         encoder = CLIPTextModel.from_pretrained(self.encoder, torch_dtype=getattr(torch, candidate.dtype)).eval()
-        ids = torch.from_numpy(self.ids)
-        return lambda: numbers(encoder(ids).last_hidden_state)
+        encode = compiled(encoder, candidate)
+        return lambda: numbers(encode(torch.from_numpy(self.next_ids())).last_hidden_state)
 
 
 class Picture:
@@ -146,6 +159,7 @@ class Picture:
         pipeline.set_progress_bar_config(disable=True)
         for part in (pipeline.unet, pipeline.vae):
             in_layout(part, candidate)
+        pipeline.unet, pipeline.vae.decode = compiled(pipeline.unet, candidate), compiled(pipeline.vae.decode, candidate)
         return lambda: pipeline(PROMPT, num_inference_steps=self.steps, guidance_scale=self.guidance, output_type="np",
                                 generator=torch.Generator().manual_seed(self.next_seed())).images
 
