@@ -45,7 +45,7 @@ ROWS = {
     "lora_sd15_b1": "LoRA step, SD 1.5 size, batch 1, against PEFT",
     "class-images": "32 class images of portrait-64 generated and encoded, a whole command",
     "encode": "20 photos of 512 px encoded at SD 1.5's size, a whole command",
-    "checkpoint": "a checkpoint at SD 1.5's size until the disk has it: weights and AdamW's state, float32",
+    "checkpoint": "a checkpoint at SD 1.5's size until the disk has it, float32; sdtune's is hashed and read back too",
     "export": "save_pretrained at SD 1.5's size until the disk has it, float32",
     "start": "an image of portrait-64, a whole command", "start-before": "the same against the program of 68da9cb",
     "dreambooth-before": "DreamBooth of portrait-64 with defaults, a whole command, against the program of 68da9cb",

@@ -82,7 +82,7 @@ def main() -> None:
     ids = torch.randint(0, trained.text_encoder.config.vocab_size, (batch, 77)) if trained.text_encoder else None
     unet, text_encoder = trained.unet, trained.text_encoder
     if options.compile:
-        unet, text_encoder = torch.compile(unet), torch.compile(text_encoder) if text_encoder else None
+        unet, text_encoder = torch.compile(unet), torch.compile(text_encoder) if text_encoder is not None else None
     seconds = []
     for _ in range(options.warm_up + options.steps):
         started = time.perf_counter()
@@ -90,7 +90,7 @@ def main() -> None:
         timesteps = torch.randint(0, 1000, (batch,))
         noisy = scheduler.add_noise(latents, noise, timesteps).to(memory_format=layout)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.dtype == "bfloat16"):
-            if text_encoder:
+            if text_encoder is not None:
                 context = text_encoder(ids)[0]
             prediction = unet(noisy, timesteps, context).sample
         loss = loss_of(prediction, noise, options.prior)
