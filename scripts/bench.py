@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from bench.commands import COMMANDS, measure_command
 from bench.compare import Measurement, measure
-from bench.growth import measure_growth
+from bench.growth import measure_growth, write_plot
 from bench.machine import describe_commit, describe_machine
 from bench.models import MODELS
 from bench.peer import measure_peer
@@ -100,6 +100,8 @@ def main() -> None:
     print(text)
     if options.output:
         options.output.write_text(text + "\n")
+    if options.what == "growth":  # after the commit is described, which a changed file would make another
+        write_plot(json.loads(text))
 
 
 if __name__ == "__main__":

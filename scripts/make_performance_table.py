@@ -134,7 +134,8 @@ def growth() -> list[str]:
     measured = json.loads(GROWTH.read_text())
     points = {"batch": "batch", "resolution": "resolution, px", "ranks_of_a_thread_at_8_images": "ranks with a thread each, 8 images together"}
     lines = ["## How time grows", "![Seconds of a step over batch, resolution and ranks, and of a start over photos](measurements/growth.svg)", "",
-             f"A training step of the 10 M model in float32, medians of {measured['rounds']} runs of {measured['steps']} timed steps on the "
+             f"A training step of the 10 M model in float32, medians of {measured['rounds']} runs (of ranks {measured['rank_rounds']}), which take turns, of {measured['steps']} timed "
+             f"steps on the "
              f"{measured['machine']['cpu']}, {measured['commit']} (`scripts/bench.py growth`).",
              "The dashed line has the operations that `sdtune plan` counts. Time for an operation, that of the first point being 1:", "",
              "| over | points | time for an operation |", "|---|---|---|"]

@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .models import MODELS, write_photos, write_pipeline
@@ -21,6 +22,7 @@ BATCHES, SIDES, PHOTOS, RANKS = (1, 2, 4, 8, 16), (256, 384, 512, 768, 1024), (5
 ALONE = ["--with-prior-preservation=false", "--train-text-encoder=false", "--learning-rate", "1e-5", "--device", "cpu", "--report-to", "none",
          "--checkpointing-steps", "100000"]
 STEPS, WARM_UP = 8, 3
+RANK_ROUNDS = 3  # times as many of ranks as of the rest: their difference is small
 
 
 def run(words: list[str], **variables: str) -> str:
@@ -40,17 +42,39 @@ def step_seconds(output: Path) -> float:
     return statistics.median(after - before for before, after in list(zip(times, times[1:]))[WARM_UP - 1:])
 
 
-def step_point(base: Path, photos: Path, output: Path, rounds: int, words: list[str], ranks: int = 1, **variables: str) -> dict[str, float]:
-    """Seconds of a step, the median of rounds, and the operations counted for it, of all ranks."""
-    given = train_words(base, photos, *words)
-    program = [SDTUNE, "train"] if ranks == 1 else [SDTUNE, "launch", "--nproc", str(ranks), "--", "train"]
-    seconds = []
+@dataclass(frozen=True)
+class Point:
+    """A training: photos, further options, ranks and variables of its processes."""
+
+    photos: Path
+    words: list[str]
+    ranks: int = 1
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def seconds(self, base: Path, output: Path) -> float:
+        """Of a step."""
+        program = [SDTUNE, "train"] if self.ranks == 1 else [SDTUNE, "launch", "--nproc", str(self.ranks), "--", "train"]
+        run([*program, *train_words(base, self.photos, *self.words), "--output", str(output), "--overwrite", "--max-train-steps",
+             str(STEPS + WARM_UP)], **self.variables)
+        return step_seconds(output)
+
+    def operations(self, base: Path) -> float:
+        """Counted for a step of all ranks."""
+        plan = json.loads(run([SDTUNE, "plan", *train_words(base, self.photos, *self.words), "--json"]))
+        return plan["flops"]["step"] * self.ranks
+
+
+def step_points(base: Path, output: Path, rounds: int, points: dict[int, Point]) -> dict[int, dict[str, float]]:
+    """Seconds of a step, the median of rounds in which the points take turns, and the operations counted for it."""
+    seconds: dict[int, list[float]] = {key: [] for key in points}
     for _ in range(rounds):
-        run([*program, *given, "--output", str(output), "--overwrite", "--max-train-steps", str(STEPS + WARM_UP)], **variables)
-        seconds.append(step_seconds(output))
-    plan = json.loads(run([SDTUNE, "plan", *given, "--json"]))
-    print(f"{' '.join(words)}, {ranks} rank(s): {statistics.median(seconds):.4f} s a step", file=sys.stderr, flush=True)
-    return {"seconds": round(statistics.median(seconds), 5), "operations": plan["flops"]["step"] * ranks}
+        for key, point in points.items():
+            seconds[key].append(point.seconds(base, output))
+    found = {}
+    for key, point in points.items():
+        found[key] = {"seconds": round(statistics.median(seconds[key]), 5), "operations": point.operations(base)}
+        print(f"{' '.join(point.words)}, {point.ranks} rank(s): {found[key]['seconds']:.4f} s a step", file=sys.stderr, flush=True)
+    return found
 
 
 def start_seconds(base: Path, photos: Path, output: Path) -> float:
@@ -75,22 +99,24 @@ def seconds_a_photo(starts: dict[int, dict[str, float]], fewer: int, more: int) 
 def measure_growth(folder: Path, rounds: int) -> dict[str, object]:
     model, output = MODELS["10m"], folder / "run"
     base, photos = write_pipeline(model, folder), write_photos(model, folder)
-    batches = {batch: step_point(base, photos, output, rounds, ["--train-batch-size", str(batch)]) for batch in BATCHES}
-    sides = {side: step_point(base, write_photos(model, folder, 4, side), output, rounds,
-                              ["--train-batch-size", "1", "--resolution", str(side)]) for side in SIDES}
+    batches = step_points(base, output, rounds, {batch: Point(photos, ["--train-batch-size", str(batch)]) for batch in BATCHES})
+    sides = step_points(base, output, rounds, {
+        side: Point(write_photos(model, folder, 4, side), ["--train-batch-size", "1", "--resolution", str(side)]) for side in SIDES})
     starts = {}
     for count in PHOTOS:
         many = write_photos(model, folder, count)
         starts[count] = {"seconds": round(statistics.median(start_seconds(base, many, output) for _ in range(rounds)), 4)}
-    ranks = {count: step_point(base, photos, output, rounds, ["--train-batch-size", str(8 // count)], count, OMP_NUM_THREADS="1")
-             for count in RANKS}
+    ranks = step_points(base, output, RANK_ROUNDS * rounds, {
+        count: Point(photos, ["--train-batch-size", str(8 // count)], count, {"OMP_NUM_THREADS": "1"}) for count in RANKS})
     for points in (batches, sides, ranks):
         relative(points)
     few, many = (seconds_a_photo(starts, *pair) for pair in ((PHOTOS[0], PHOTOS[2]), (PHOTOS[2], PHOTOS[3])))
-    result = {"what": "growth, 10 M", "steps": STEPS, "rounds": rounds, "batch": batches, "resolution": sides, "photos": starts,
-              "seconds_a_photo": round(many, 6), "seconds_a_photo_of_few": round(few, 6), "ranks_of_a_thread_at_8_images": ranks}
+    return {"what": "growth, 10 M", "steps": STEPS, "rounds": rounds, "rank_rounds": RANK_ROUNDS * rounds, "batch": batches, "resolution": sides,
+            "photos": starts, "seconds_a_photo": round(many, 6), "seconds_a_photo_of_few": round(few, 6), "ranks_of_a_thread_at_8_images": ranks}
+
+
+def write_plot(result: dict[str, object]) -> None:
     PAGE.write_text(plot(result))
-    return result
 
 
 def panel(left: int, title: str, label: str, points: list[tuple[float, float]], counted: list[tuple[float, float]]) -> list[str]:
