@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
 #include "model/base/error.h"
 #include "model/files/mapped_file.h"
 #include "tests/support/faulty_file_system.h"
@@ -30,6 +34,30 @@ TEST(FileSystem, WritesReplacesAndRemoves) {
   files.unlink(scratch.path() / "c");
   files.remove_tree(scratch.path() / "a");
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path()));
+}
+
+// Pieces of 32 MiB go to the disk while the file is still written.
+TEST(FileSystem, WritesLargeFilesInPieces) {
+  const ScratchFolder scratch;
+  const auto path = scratch.path() / "large";
+  std::vector<std::uint32_t> numbers(std::size_t{5} << 20);  // 20 MiB
+  const std::unique_ptr<OutputFile> file = real_file_system().create(path);
+  for (std::uint32_t part = 0; part < 4; ++part) {
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::uint32_t>(i) * 4 + part;
+    file->write(std::as_bytes(std::span(numbers)));
+  }
+  file->sync();
+  file->close();
+  const MappedFile written(path);
+  ASSERT_EQ(written.bytes().size(), 4 * numbers.size() * sizeof(std::uint32_t));
+  for (std::uint32_t part = 0; part < 4; ++part) {
+    std::memcpy(numbers.data(), written.bytes().data() + part * numbers.size() * sizeof(std::uint32_t),
+                numbers.size() * sizeof(std::uint32_t));
+    const bool is_same = std::all_of(numbers.begin(), numbers.end(), [&, i = std::uint32_t{0}](auto number) mutable {
+      return number == 4 * i++ + part;
+    });
+    EXPECT_TRUE(is_same) << part;
+  }
 }
 
 TEST(FileSystem, MakesTheFolderOfAFile) {
