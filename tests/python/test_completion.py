@@ -20,8 +20,8 @@ COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 _sdtune
 printf '%s\n' "${COMPREPLY[@]}"
 """
-# zsh completes in a terminal alone: one of zpty's. Each candidate that compadd takes is printed between marks. They stand in a
-# file, since the terminal may print what is typed into it a second time, before zsh turns that off.
+# zsh completes in a terminal alone: one of zpty's. Each candidate that compadd takes is printed between marks. Functions and marks
+# stand in a file, since the terminal may print what is typed into it a second time, before zsh turns that off.
 ZSH_SETUP = r"""
 PS1=
 stty -echo columns 300
