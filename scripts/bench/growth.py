@@ -85,6 +85,15 @@ def start_seconds(base: Path, photos: Path, output: Path) -> float:
     return first["time"] - started
 
 
+def start_points(base: Path, folders: dict[int, Path], output: Path, rounds: int) -> dict[int, dict[str, float]]:
+    """Seconds of a start by the number of photos, the median of rounds in which the numbers take turns."""
+    seconds: dict[int, list[float]] = {count: [] for count in folders}
+    for _ in range(rounds):
+        for count, photos in folders.items():
+            seconds[count].append(start_seconds(base, photos, output))
+    return {count: {"seconds": round(statistics.median(times), 4)} for count, times in seconds.items()}
+
+
 def relative(points: dict[int, dict[str, float]]) -> None:
     """Seconds an operation against those of the first point: at most 1 where cost grows no faster than the operations."""
     first = next(iter(points.values()))
@@ -102,10 +111,7 @@ def measure_growth(folder: Path, rounds: int) -> dict[str, object]:
     batches = step_points(base, output, rounds, {batch: Point(photos, ["--train-batch-size", str(batch)]) for batch in BATCHES})
     sides = step_points(base, output, rounds, {
         side: Point(write_photos(model, folder, 4, side), ["--train-batch-size", "1", "--resolution", str(side)]) for side in SIDES})
-    starts = {}
-    for count in PHOTOS:
-        many = write_photos(model, folder, count)
-        starts[count] = {"seconds": round(statistics.median(start_seconds(base, many, output) for _ in range(rounds)), 4)}
+    starts = start_points(base, {count: write_photos(model, folder, count) for count in PHOTOS}, output, rounds)
     ranks = step_points(base, output, RANK_ROUNDS * rounds, {
         count: Point(photos, ["--train-batch-size", str(8 // count)], count, {"OMP_NUM_THREADS": "1"}) for count in RANKS})
     for points in (batches, sides, ranks):

@@ -82,14 +82,14 @@ LatentCache::CachedImage LatentCache::load_image(const ImageFile& file) {
   std::string key;
   if (stored) key = store_key(entry, file.decoded ? file.decoded->sha256 : sha256_hex(bytes));
   if (const auto found = stored ? stored_moments(key) : std::nullopt) {
-    entry.moments = *found;
+    entry.moments = kept(*found);
     return entry;
   }
   entry.resized = file.decoded ? file.decoded->resized
                                : model::resized(model::decode_image(bytes, where), entry.plan.resized_width,
                                                 entry.plan.resized_height, options_.filter);
   if (!cached()) return entry;
-  entry.moments = encode_views(entry, where);
+  entry.moments = kept(encode_views(entry, where));
   entry.resized = Image();
   if (stored) store_->save(key, {{kMean, entry.moments.mean}, {kDeviation, entry.moments.deviation}});
   return entry;
@@ -210,6 +210,10 @@ LatentCache::Gaussian LatentCache::laid_out(Gaussian moments) const {
   const torch::MemoryFormat format = options_.memory_format;
   if (format == torch::MemoryFormat::Contiguous) return moments;
   return {moments.mean.contiguous(format), moments.deviation.contiguous(format)};
+}
+
+LatentCache::Gaussian LatentCache::kept(const Gaussian& moments) {
+  return {blocks_.copy(moments.mean), blocks_.copy(moments.deviation)};
 }
 
 LatentCache::Gaussian LatentCache::cached_moments(const std::vector<BatchSlot>& slots) const {

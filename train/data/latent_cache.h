@@ -21,6 +21,7 @@
 #include "train/data/crop_rule.h"
 #include "train/data/decoded_photos.h"
 #include "train/data/encoded_store.h"
+#include "train/data/tensor_blocks.h"
 
 namespace sdtune::train {
 
@@ -116,6 +117,7 @@ class LatentCache {
   const CachedImage& image_of(const BatchSlot& slot) const;
   Gaussian gaussian(const model::Moments& moments) const;
   Gaussian laid_out(Gaussian moments) const;
+  Gaussian kept(const Gaussian& moments);
   static Image cut_out(const CachedImage& entry, const Placing& placing);
   Gaussian cached_moments(const std::vector<BatchSlot>& slots) const;
   Gaussian fresh_moments(const std::vector<BatchSlot>& slots) const;
@@ -125,6 +127,7 @@ class LatentCache {
   EncodedStore* store_;
   EncodeAgain again_;
   bool has_warned_ = false;
+  TensorBlocks blocks_;  // of the moments
   std::vector<CachedImage> photos_, class_images_;
 };
 
