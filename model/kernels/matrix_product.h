@@ -11,9 +11,9 @@ namespace sdtune::model {
 //
 // LibTorch multiplies float32 matrices with MKL, which keeps its AVX-512 kernels for Intel's processors. On others that
 // have AVX-512 oneDNN, which LibTorch carries for convolutions, takes half as long: 1486 against 663 us for 512 x 1152
-// by 1152 x 128 on one core of an EPYC 9005. Small ones are sdtune's own (small_product.h). Which it is follows from
-// the kind of processor (core/cpu_implementation.h) and the shape alone. bfloat16 without AVX-512 is computed in
-// float32 (float32_compute.h).
+// by 1152 x 128 on one core of an EPYC 9005. Small ones, and with AVX2 alone all of more than a few rows, are sdtune's
+// own (small_product.h). Which it is follows from the kind of processor (core/cpu_implementation.h) and the shape
+// alone. bfloat16 without AVX-512 is computed in float32 (float32_compute.h).
 torch::Tensor apply_linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias = {});
 
 // a [m, k], b [k, n], bias [n] or undefined -> a b + bias, [m, n]; picks as apply_linear does, without gradients.

@@ -1,7 +1,9 @@
 #include "model/products/small_product.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/record_function.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -16,11 +18,13 @@ namespace {
 constexpr int64_t kMostNumbers = int64_t{1} << 17;
 // With AVX2, below this many rows, bringing the other matrix into panels costs more than MKL's call.
 constexpr int64_t kFewRowsOfAvx2 = 32;
+constexpr int64_t kOfThread = int64_t{1} << 18;  // multiplications that a second thread is worth
+constexpr int64_t kBatchShare = 480;             // rows of a batch's matrix that one thread multiplies
 
-bool has_vectors_for(torch::Dtype dtype, int64_t rows) {
-  if (dtype == torch::kBFloat16) return can_multiply_bfloat16_pairs();
-  const std::optional<Vectors> vectors = vectors_of_this_cpu();
-  return dtype == torch::kFloat32 && vectors && (vectors != Vectors::kAvx2 || rows >= kFewRowsOfAvx2);
+bool is_worth_it(Vectors vectors, const ProductSizes& sizes) {
+  const auto [m, k, n] = sizes;
+  if (vectors == Vectors::kAvx2) return m >= kFewRowsOfAvx2;
+  return m * k <= kMostNumbers && k * n <= kMostNumbers && m * n <= kMostNumbers;
 }
 
 // How a matrix lies: with numbers side by side in its rows or in its columns.
@@ -85,12 +89,15 @@ torch::Tensor multiply(const torch::Tensor& a, const torch::Tensor& b, const tor
 
 }  // namespace
 
-bool is_small_product(const torch::Tensor& like, const std::array<int64_t, 3>& sizes) {
+bool is_small_product(const torch::Tensor& like, const ProductSizes& sizes) {
   const auto [m, k, n] = sizes;
-  const bool are_small = m * k <= kMostNumbers && k * n <= kMostNumbers && m * n <= kMostNumbers && m * k * n > 0;
-  if (!are_small || !like.is_cpu() || is_of_sizes_only()) return false;
-  if (like.scalar_type() == torch::kBFloat16 && (k % 2 != 0 || n % 2 != 0)) return false;
-  return has_vectors_for(like.scalar_type(), m) && cpu_implementation().small_products;
+  if (m * k * n == 0 || !like.is_cpu() || is_of_sizes_only()) return false;
+  std::optional<Vectors> vectors;
+  if (like.scalar_type() == torch::kFloat32) vectors = vectors_of_this_cpu();
+  if (like.scalar_type() == torch::kBFloat16 && can_multiply_bfloat16_pairs() && k % 2 == 0 && n % 2 == 0) {
+    vectors = Vectors::kAvx512Bfloat16;
+  }
+  return vectors && is_worth_it(*vectors, sizes) && cpu_implementation().small_products;
 }
 
 torch::Tensor small_product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias) {
@@ -104,6 +111,37 @@ torch::Tensor small_product(const torch::Tensor& a, const torch::Tensor& b, cons
     return multiply<c10::BFloat16>(a, b, bias, products::multiply_bfloat16_part);
   }
   return multiply<float>(a, b, bias, products::multiply_part_by(vectors));
+}
+
+void small_products(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& out, bool adds) {
+  small_products(a, b, out, adds, vectors_of_this_cpu().value());
+}
+
+void small_products(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& out, bool adds,
+                    Vectors vectors) {
+  const auto is_readable = [](const torch::Tensor& batch) { return batch.stride(1) == 1 || batch.stride(2) == 1; };
+  TORCH_CHECK(is_readable(a) && is_readable(b) && out.is_contiguous(), "matrices of another layout");
+  const products::MultiplyPart<float> multiply_part = products::multiply_part_by(vectors);
+  const int64_t rows = a.size(1), shares = (rows + kBatchShare - 1) / kBatchShare;
+  const int64_t of_share = std::min(rows, kBatchShare) * a.size(2) * b.size(2);
+  const auto matrix = [](const torch::Tensor& batch, int64_t index) -> products::Matrix<float> {
+    return {batch.const_data_ptr<float>() + index * batch.stride(0), batch.stride(1), batch.stride(2)};
+  };
+  float* const sums = out.mutable_data_ptr<float>();
+  at::parallel_for(0, a.size(0) * shares, std::max<int64_t>(kOfThread / of_share, 1), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t index = i / shares, first = i % shares * kBatchShare;
+      const products::SmallProduct<float> product = {.rows = rows,
+                                                     .depth = a.size(2),
+                                                     .columns = b.size(2),
+                                                     .a = matrix(a, index),
+                                                     .b = matrix(b, index),
+                                                     .bias = nullptr,
+                                                     .out = sums + index * rows * b.size(2),
+                                                     .adds = adds};
+      multiply_part(product, {first, std::min(first + kBatchShare, rows), 0, b.size(2)});
+    }
+  });
 }
 
 }  // namespace sdtune::model

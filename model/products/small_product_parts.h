@@ -22,13 +22,14 @@ struct Matrix {
   }
 };
 
-// out [rows, columns] = a [rows, depth] b [depth, columns] + bias (null: none).
+// out [rows, columns] = a [rows, depth] b [depth, columns] + bias (null: none), in float32 also added to what out has.
 template <class T>
 struct SmallProduct {
   int64_t rows, depth, columns;
   Matrix<T> a, b;
   const T* bias;
   T* out;
+  bool adds = false;  // without a bias
 };
 
 // What one thread computes: all columns of some rows, or some columns of all rows.
