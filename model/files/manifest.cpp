@@ -1,6 +1,10 @@
 #include "model/files/manifest.h"
 
 #include <algorithm>
+#include <atomic>
+#include <future>
+#include <optional>
+#include <thread>
 
 #include "model/base/json.h"
 #include "model/files/json_file.h"
@@ -9,6 +13,27 @@
 namespace sdtune {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+std::optional<Problem> fault_of(const fs::path& folder, const ManifestEntry& entry) {
+  const fs::path path = folder / entry.name;
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(path, error);
+  if (error) return Problem{path.string(), "is missing: " + error.message(), ""};
+  if (size != entry.size) {
+    return Problem{path.string(),
+                   "has another size than when it was written (expected " + std::to_string(entry.size) +
+                       " bytes, found " + std::to_string(size) + ")",
+                   ""};
+  }
+  const std::string found = sha256_of_file(path);
+  if (found == entry.sha256) return std::nullopt;
+  return Problem{path.string(), "is damaged: its hash differs (expected " + entry.sha256 + ", found " + found + ")",
+                 ""};
+}
+
+}  // namespace
 
 Manifest Manifest::of_folder(const fs::path& folder) {
   Manifest manifest;
@@ -51,23 +76,22 @@ void Manifest::write(FileSystem& file_system, const fs::path& folder) const {
   write_file_atomically(file_system, folder / kManifestName, Json{{"version", 1}, {"files", list}}.dump(1) + "\n");
 }
 
+// Files are hashed at the same time, as many as there are cores: one core hashes less than disks deliver.
 std::vector<Problem> Manifest::verify(const fs::path& folder) const {
+  std::vector<std::optional<Problem>> found(files.size());
+  std::atomic<std::size_t> next = 0;
+  const auto verify_files = [&] {
+    for (std::size_t i = next++; i < files.size(); i = next++) found[i] = fault_of(folder, files[i]);
+  };
+  std::vector<std::future<void>> threads(
+      std::min<std::size_t>(files.size(), std::max(1u, std::thread::hardware_concurrency())));
+  const std::launch policy = std::launch::async | std::launch::deferred;  // later where no thread can be made
+  for (std::future<void>& thread : threads) thread = std::async(policy, verify_files);
+  for (std::future<void>& thread : threads) thread.wait();  // they use what is gone after an exception
+  for (std::future<void>& thread : threads) thread.get();
   std::vector<Problem> problems;
-  for (const ManifestEntry& entry : files) {
-    const fs::path path = folder / entry.name;
-    std::error_code error;
-    const std::uintmax_t size = fs::file_size(path, error);
-    if (error) {
-      problems.push_back({path.string(), "is missing: " + error.message(), ""});
-    } else if (size != entry.size) {
-      problems.push_back({path.string(),
-                          "has another size than when it was written (expected " + std::to_string(entry.size) +
-                              " bytes, found " + std::to_string(size) + ")",
-                          ""});
-    } else if (const std::string found = sha256_of_file(path); found != entry.sha256) {
-      problems.push_back(
-          {path.string(), "is damaged: its hash differs (expected " + entry.sha256 + ", found " + found + ")", ""});
-    }
+  for (const std::optional<Problem>& problem : found) {
+    if (problem) problems.push_back(*problem);
   }
   return problems;
 }

@@ -1,10 +1,18 @@
 #include "train/checkpoint/hashing_file_system.h"
 
+#include <future>
 #include <utility>
 
 #include "model/files/sha256.h"
 
 namespace sdtune::train {
+
+namespace {
+
+constexpr std::size_t kWorthAThread = std::size_t{1} << 20;  // bytes; half a millisecond of hashing
+constexpr std::launch kThreadOrLater = std::launch::async | std::launch::deferred;  // where no thread can be made
+
+}  // namespace
 
 class HashingFileSystem::HashingFile : public OutputFile {
  public:
@@ -12,8 +20,10 @@ class HashingFileSystem::HashingFile : public OutputFile {
       : inner_(std::move(inner)), manifest_(manifest), name_(std::move(name)) {}
 
   void write(std::span<const std::byte> bytes) override {
+    const auto policy = bytes.size() < kWorthAThread ? std::launch::deferred : kThreadOrLater;
+    std::future<void> hashed = std::async(policy, [&] { hash_.update(bytes); });  // meanwhile
     inner_->write(bytes);
-    hash_.update(bytes);
+    hashed.get();
     size_ += bytes.size();
   }
   void sync() override { inner_->sync(); }

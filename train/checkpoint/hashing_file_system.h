@@ -1,5 +1,5 @@
 // Hashes what is written while it is still in memory, so that a manifest states what should be on the disk and not what
-// came back from it.
+// came back from it. Large pieces are hashed by another thread while they are written: each takes about as long.
 #pragma once
 
 #include <memory>

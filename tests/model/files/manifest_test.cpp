@@ -57,6 +57,16 @@ TEST_F(ManifestOfAFolder, SeesEveryFlippedBit) {
   }
 }
 
+TEST_F(ManifestOfAFolder, NamesAllThatIsDamagedInOrderHoweverManyFilesThereAre) {
+  for (int i = 0; i < 100; ++i) scratch_.write("many/" + std::to_string(100 + i), "content");
+  Manifest::of_folder(folder()).write(real_file_system(), folder());
+  EXPECT_THAT(faults(), IsEmpty());
+  for (int i = 0; i < 100; i += 3) scratch_.write("many/" + std::to_string(100 + i), "kontent");
+  const std::vector<Problem> found = faults();
+  ASSERT_THAT(found, SizeIs(34));
+  for (int i = 0; i < 34; ++i) EXPECT_THAT(found[i].line(), HasSubstr("many/" + std::to_string(100 + 3 * i)));
+}
+
 TEST_F(ManifestOfAFolder, SeesFilesThatAreCutGrownMissingOrSwapped) {
   scratch_.write("b.bin", "1234567");
   EXPECT_THAT(faults().front().line(), HasSubstr("expected 8 bytes, found 7"));
