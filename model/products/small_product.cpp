@@ -123,7 +123,7 @@ void small_products(const torch::Tensor& a, const torch::Tensor& b, const torch:
   TORCH_CHECK(is_readable(a) && is_readable(b) && out.is_contiguous(), "matrices of another layout");
   const products::MultiplyPart<float> multiply_part = products::multiply_part_by(vectors);
   const int64_t rows = a.size(1), shares = (rows + kBatchShare - 1) / kBatchShare;
-  const int64_t of_share = std::min(rows, kBatchShare) * a.size(2) * b.size(2);
+  const int64_t of_share = std::max<int64_t>(std::min(rows, kBatchShare) * a.size(2) * b.size(2), 1);
   const auto matrix = [](const torch::Tensor& batch, int64_t index) -> products::Matrix<float> {
     return {batch.const_data_ptr<float>() + index * batch.stride(0), batch.stride(1), batch.stride(2)};
   };

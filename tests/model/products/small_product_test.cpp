@@ -112,6 +112,7 @@ TEST(SmallProduct, OfBatchesAddsToWhatIsThere) {
       }
     }
   }
+  small_products(torch::ones({2, 0, 4}), torch::ones({2, 4, 4}), torch::empty({2, 0, 4}), false, kEachVectors[0]);
   const torch::Tensor scattered = torch::ones({2, 4, 4, 2}).select(3, 0);
   EXPECT_THROW(small_products(scattered, torch::ones({2, 4, 4}), torch::empty({2, 4, 4}), false, kEachVectors[0]),
                c10::Error);
