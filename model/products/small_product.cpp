@@ -18,8 +18,7 @@ namespace {
 constexpr int64_t kMostNumbers = int64_t{1} << 17;
 // With AVX2, below this many rows, bringing the other matrix into panels costs more than MKL's call.
 constexpr int64_t kFewRowsOfAvx2 = 32;
-constexpr int64_t kOfThread = int64_t{1} << 18;  // multiplications that a second thread is worth
-constexpr int64_t kBatchShare = 480;             // rows of a batch's matrix that one thread multiplies
+constexpr int64_t kBatchShare = 480;  // rows of a batch's matrix that one thread multiplies
 
 bool is_worth_it(Vectors vectors, const ProductSizes& sizes) {
   const auto [m, k, n] = sizes;
@@ -128,20 +127,21 @@ void small_products(const torch::Tensor& a, const torch::Tensor& b, const torch:
     return {batch.const_data_ptr<float>() + index * batch.stride(0), batch.stride(1), batch.stride(2)};
   };
   float* const sums = out.mutable_data_ptr<float>();
-  at::parallel_for(0, a.size(0) * shares, std::max<int64_t>(kOfThread / of_share, 1), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t index = i / shares, first = i % shares * kBatchShare;
-      const products::SmallProduct<float> product = {.rows = rows,
-                                                     .depth = a.size(2),
-                                                     .columns = b.size(2),
-                                                     .a = matrix(a, index),
-                                                     .b = matrix(b, index),
-                                                     .bias = nullptr,
-                                                     .out = sums + index * rows * b.size(2),
-                                                     .adds = adds};
-      multiply_part(product, {first, std::min(first + kBatchShare, rows), 0, b.size(2)});
-    }
-  });
+  at::parallel_for(0, a.size(0) * shares, std::max<int64_t>(products::kOfThread / of_share, 1),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i) {
+                       const int64_t index = i / shares, first = i % shares * kBatchShare;
+                       const products::SmallProduct<float> product = {.rows = rows,
+                                                                      .depth = a.size(2),
+                                                                      .columns = b.size(2),
+                                                                      .a = matrix(a, index),
+                                                                      .b = matrix(b, index),
+                                                                      .bias = nullptr,
+                                                                      .out = sums + index * rows * b.size(2),
+                                                                      .adds = adds};
+                       multiply_part(product, {first, std::min(first + kBatchShare, rows), 0, b.size(2)});
+                     }
+                   });
 }
 
 }  // namespace sdtune::model

@@ -16,7 +16,8 @@ using ProductSizes = std::array<int64_t, 3>;  // m, k, n
 // and n even, where the three matrices have at most 2^17 numbers each. For such oneDNN spends as long on its call and
 // on blocks of memory as on numbers, and MKL has no kernels for AMD's AVX-512: 64 x 208 by 208 x 208 in float32 takes
 // 24 us, by oneDNN 37 and by MKL 53, on one core of an EPYC of family 26. With AVX2 alone: float32 of any size from 32
-// rows on, where oneDNN has no way and MKL does 75 to 95 % as much, 4096 x 320 by 320 x 320 in 9.9 ms, and this in 7.3.
+// rows on, where oneDNN has no way and MKL reaches 75 to 95 % of the speed: 4096 x 320 by 320 x 320 on one core of that
+// EPYC, held to AVX2, takes 7.3 ms, by MKL 9.9.
 bool is_small_product(const torch::Tensor& like, const ProductSizes& sizes);
 
 // a [m, k], b [k, n], bias [n] or undefined -> a b + bias, [m, n]; of one dtype, without gradients. Sums are float32,

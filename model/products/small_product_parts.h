@@ -45,11 +45,12 @@ MultiplyPart<float> multiply_part_by(Vectors vectors);
 // in a column of b are read in pairs: there `depth` and the other step are even, and `data` is aligned to 4 bytes.
 void multiply_bfloat16_part(const SmallProduct<c10::BFloat16>& product, const Part& part);
 
+inline constexpr int64_t kOfThread = int64_t{1} << 18;  // multiplications that a second thread is worth
+
 // Threads share the rows, or the columns where those are more.
 template <class T>
 void multiply_in_parts(const SmallProduct<T>& product, MultiplyPart<T> multiply_part) {
-  constexpr int64_t kShare = 32;                   // whole groups of rows, and of vectors of columns
-  constexpr int64_t kOfThread = int64_t{1} << 18;  // multiplications that a second thread is worth
+  constexpr int64_t kShare = 32;  // whole groups of rows, and of vectors of columns
   const bool shares_rows = product.rows >= product.columns;
   const int64_t length = shares_rows ? product.rows : product.columns;
   const int64_t of_share = kShare * product.depth * (shares_rows ? product.columns : product.rows);

@@ -6,15 +6,15 @@ namespace sdtune::train {
 
 namespace {
 
-constexpr std::int64_t kBlock = std::int64_t{4} << 20;       // bytes
-constexpr std::int64_t kSmallest = std::int64_t{256} << 10;  // of a tensor that gets memory of its own
+constexpr std::int64_t kBlock = std::int64_t{4} << 20;         // bytes
+constexpr std::int64_t kMostShared = std::int64_t{256} << 10;  // bytes of a tensor that lies in a block
 
 }  // namespace
 
 torch::Tensor TensorBlocks::copy(const torch::Tensor& tensor) {
   const torch::Tensor whole = tensor.detach();
   const torch::Tensor values = whole.is_non_overlapping_and_dense() ? whole : whole.contiguous();
-  if (static_cast<std::int64_t>(values.nbytes()) > kSmallest) return values.clone();
+  if (static_cast<std::int64_t>(values.nbytes()) > kMostShared) return values.clone();
   const bool fits = block_.defined() && block_.scalar_type() == values.scalar_type() &&
                     block_.device() == values.device() && taken_ + values.numel() <= block_.numel();
   if (!fits) {
