@@ -140,7 +140,7 @@ SDTUNE_AVX512 void head_avx512(const Sizes& sizes, const BackwardHead& head, con
   run_head<Avx512>(sizes, head, packed);
 }
 SDTUNE_AVX2 void head_avx512_by_avx2(const Sizes& sizes, const BackwardHead& head, const Packed& packed) {
-  run_head<Avx512>(sizes, head, packed);
+  run_head<Avx512ByAvx2>(sizes, head, packed);
 }
 #endif
 

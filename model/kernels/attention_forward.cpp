@@ -20,7 +20,7 @@ struct Softmax {
 template <class Cpu>
 SDTUNE_INLINE void exponential_of(typename Cpu::Vector& score) {
   if constexpr (kIsShort<Cpu>) {
-    short_power_of_two(score);
+    power_of_two(kShortPower, score);
   } else {
     exponentiate<Cpu>(score);
   }
@@ -184,7 +184,7 @@ SDTUNE_AVX512_BF16 void blocks_avx512_short(const Sizes& sizes, const ForwardHea
 }
 SDTUNE_AVX2 void blocks_avx512_by_avx2(const Sizes& sizes, const ForwardHead& head, int64_t first, int64_t count,
                                        float* scratch) {
-  run_blocks<Avx512>(sizes, head, first, count, scratch);
+  run_blocks<Avx512ByAvx2>(sizes, head, first, count, scratch);
 }
 #endif
 

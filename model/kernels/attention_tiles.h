@@ -27,25 +27,35 @@ template <class Cpu>
 constexpr bool kIsShort = std::is_same_v<Cpu, Avx512ShortExponential>;
 constexpr float kLog2E = 1.44269504f, kLn2 = 0.693147181f;
 
-// 2^x. Our minimax fit of degree 4 on [-1/2, 1/2]: relative error 3e-6, where rounding to bfloat16 has 2e-3.
-template <class Vector>
-SDTUNE_INLINE void short_power_of_two(Vector& x) {
+// Our minimax fits of 2^r on [-1/2, 1/2], c[i] of r^i: relative errors 3e-6, where rounding to bfloat16 has 2e-3, and
+// 3e-9.
+constexpr float kShortPower[] = {1.0f, 6.93124175e-1f, 2.40240991e-1f, 5.59064262e-2f, 9.58285294e-3f};
+constexpr float kPower[] = {1.0f,           6.93147215e-1f, 2.40226528e-1f, 5.55031055e-2f,
+                            9.61769297e-3f, 1.34066439e-3f, 1.55946782e-4f};
+
+// 2^x, by AVX-512's instructions. What float32 cannot hold becomes 0, and not a number stays one.
+template <int kTerms, class Vector>
+SDTUNE_INLINE void power_of_two(const float (&fit)[kTerms], Vector& x) {
 #if defined(__x86_64__)  // not intrinsics, as in cpu_vectors.h
   Vector whole, result;
-  asm("vrndscaleps $0, %1, %0" : "=v"(whole) : "v"(x));
+  asm("vrndscaleps $0, %1, %0" : "=v"(whole), "+v"(x));  // x too: what it was made of is not asked for again
   const Vector r = x - whole;
-  Vector p = r * 9.58285294e-3f + 5.59064262e-2f;
-  p = r * p + 2.40240991e-1f;
-  p = r * p + 6.93124175e-1f;
-  p = r * p + 1.0f;
+  Vector p = r * fit[kTerms - 1] + fit[kTerms - 2];
+#pragma GCC unroll 8
+  for (int i = kTerms - 3; i >= 0; --i) p = r * p + fit[i];
   asm("vscalefps %2, %1, %0" : "=v"(result) : "v"(p), "v"(whole));
   x = result;
 #endif
 }
 
-// e^x for x <= 0, as fast_exp; written for vectors, since a compiler that must keep to traps does not make them of it.
+// e^x for x <= 0. Without AVX-512 as fast_exp; written for vectors, since a compiler that must keep to traps does not
+// make them of it.
 template <class Cpu>
 SDTUNE_INLINE void exponentiate(typename Cpu::Vector& x) {
+  if constexpr (Cpu::kHasPowers) {
+    x *= kLog2E;
+    return power_of_two(kPower, x);
+  }
   using Vector = typename Cpu::Vector;
   using Bits = typename Cpu::Bits;
   constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f, kRound = 12582912.0f;

@@ -29,7 +29,7 @@ struct Avx2 {
   using Bits = std::int32_t __attribute__((vector_size(32)));
   using Halves = std::uint16_t __attribute__((vector_size(16)));  // as many numbers of bfloat16
   static constexpr std::int64_t kLanes = 8, kRows = 6;
-  static constexpr bool kHasPairs = false;
+  static constexpr bool kHasPairs = false, kHasPowers = false;
 };
 struct Avx512 {
   using Vector = float __attribute__((vector_size(64)));
@@ -37,6 +37,11 @@ struct Avx512 {
   using Halves = std::uint16_t __attribute__((vector_size(32)));
   static constexpr std::int64_t kLanes = 16, kRows = 12;
   static constexpr bool kHasPairs = false;
+  static constexpr bool kHasPowers = true;  // an instruction that multiplies by powers of two
+};
+// AVX-512's source without the instructions that only AVX-512 has.
+struct Avx512ByAvx2 : Avx512 {
+  static constexpr bool kHasPowers = false;
 };
 // A number that is multiplied is a pair of bfloat16 numbers, in the memory of one of float32; sums are float32.
 struct Avx512Bfloat16 : Avx512 {

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from counted_flops import flop_counter
 from diffusers import UNet2DConditionModel
 from program import ROOT, run
-from torch.utils.flop_counter import FlopCounterMode
 
 import sdtune
 
@@ -59,10 +59,10 @@ def test_ranks_share_what_the_option_says() -> None:
 
 
 def test_work_of_a_step_is_what_torch_counts() -> None:
-    """Forward and backward of diffusers' UNet, counted by torch; its counter leaves attention on the CPU out."""
+    """Forward and backward of diffusers' UNet, counted by torch."""
     unet = UNet2DConditionModel.from_pretrained(BASE, subfolder="unet")
     cells = 16
-    with FlopCounterMode(display=False) as counter:
+    with flop_counter() as counter:
         latents = torch.zeros(2, unet.config.in_channels, cells, cells)
         width = unet.config.cross_attention_dim
         context = torch.zeros(2, 77, width if isinstance(width, int) else width[0])

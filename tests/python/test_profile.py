@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from counted_flops import ATTENTION, flop_counter
 from diffusers import UNet2DConditionModel
 from program import run
-from torch.utils.flop_counter import FlopCounterMode
 from training_reference import small_material
 
 import sdtune
@@ -64,7 +64,8 @@ def test_the_trace_holds_steps_phases_and_operators(material: tuple[Path, Path],
 
 
 def test_flops_are_those_that_pytorch_counts(material: tuple[Path, Path], tmp_path: Path) -> None:
-    """Of the UNet's convolutions, forward and backward, by diffusers' UNet under PyTorch's counter; with another batch they differ."""
+    """Of the UNet's convolutions and attention, forward and backward, by diffusers' UNet under PyTorch's counter; with another batch they
+    differ."""
     events: list[sdtune.ProfileEvent] = []
     base, photos = material
     sdtune.train(sdtune.TrainConfig(base=str(base), images=str(photos), output=str(tmp_path / "run"), device="cpu", max_train_steps=4,
@@ -80,11 +81,15 @@ def test_flops_are_those_that_pytorch_counts(material: tuple[Path, Path], tmp_pa
     def counted(batch: int) -> dict[str, float]:
         unet = UNet2DConditionModel.from_pretrained(base / "unet")
         context = torch.zeros(batch, 77, unet.config.cross_attention_dim)
-        with FlopCounterMode(display=False) as counter:
+        with flop_counter() as counter:
             unet(torch.zeros(batch, *shape[1:]), torch.zeros(batch, dtype=torch.long), context).sample.sum().backward()
         return {str(name): flops for name, flops in counter.get_flop_counts()["Global"].items()}
 
     ours = {one["name"]: one["flops"] for one in event.operators}
+    for suffix in ("", "_backward"):
+        theirs = ATTENTION + suffix
+        assert ours[f"sdtune::attention{suffix}"] == pytest.approx(counted(shape[0])[theirs], rel=1e-12)
+        assert ours[f"sdtune::attention{suffix}"] != pytest.approx(counted(shape[0] + 1)[theirs], rel=1e-3)
     for name in ("convolution", "convolution_backward"):  # LibTorch's, and those that sdtune takes apart into patches
         flops = ours[f"aten::{name}"] + ours.get(f"sdtune::patch_{name}", 0)
         assert flops == pytest.approx(counted(shape[0])[f"aten.{name}"], rel=1e-12)

@@ -68,12 +68,16 @@ double own_convolution_backward(Arguments arguments) {
          numel(arguments, 1);
 }
 
-// q [B, H, N, d] against k [B, H, M, d], rows N and M at `rows`: scores, and values weighted by them. Where M is N it
-// is self-attention of pixels.
-OperatorFlops attention(Arguments arguments, std::size_t query, double passes, int64_t rows = -2) {
+// Products of attention, each of q [B, H, N, d] with k [B, H, M, d] or as large: of the forward pass scores, and values
+// weighted by them; of the backward pass scores once more, and the gradients of softmax, q, k and v (as
+// torch.utils.flop_counter counts them).
+constexpr double kForwardProducts = 2, kBackwardProducts = 5;
+
+// Rows N and M lie at `rows`. Where M is N it is self-attention of pixels.
+OperatorFlops attention(Arguments arguments, std::size_t query, double products, int64_t rows = -2) {
   if (!is_tensor(arguments, query) || !is_tensor(arguments, query + 1)) return {};
   const at::Tensor &q = arguments[query].toTensor(), &k = arguments[query + 1].toTensor();
-  const double flops = passes * 4.0 * static_cast<double>(q.numel()) * static_cast<double>(k.size(rows));
+  const double flops = products * 2.0 * static_cast<double>(q.numel()) * static_cast<double>(k.size(rows));
   return {flops, q.size(rows) == k.size(rows)};
 }
 
@@ -91,10 +95,11 @@ OperatorFlops operator_flops(std::string_view name, Arguments arguments) {
     return {own_convolution_backward(arguments), false};
   }
   if (name == "aten::convolution_backward") return {convolution_backward(arguments), false};
-  if (name == "aten::_scaled_dot_product_flash_attention_for_cpu") return attention(arguments, 0, 1);
-  if (name == "aten::_scaled_dot_product_flash_attention_for_cpu_backward") return attention(arguments, 1, 2);
-  if (name == "sdtune::attention") return attention(arguments, 0, 1, 1);  // [B, N, H, d]
-  if (name == "sdtune::attention_backward") return attention(arguments, 0, 2, 1);
+  if (name == "aten::_scaled_dot_product_flash_attention_for_cpu") return attention(arguments, 0, kForwardProducts);
+  if (name == "aten::_scaled_dot_product_flash_attention_for_cpu_backward")
+    return attention(arguments, 1, kBackwardProducts);
+  if (name == "sdtune::attention") return attention(arguments, 0, kForwardProducts, 1);  // [B, N, H, d]
+  if (name == "sdtune::attention_backward") return attention(arguments, 0, kBackwardProducts, 1);
   return {};
 }
 
