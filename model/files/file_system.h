@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -11,6 +12,10 @@
 #include <vector>
 
 namespace sdtune {
+
+// From this size on, bytes, a file that is written does not stay in the system's page cache: it would displace what a
+// training needs, and memory that the system must find for it first is dearer than the disk.
+inline constexpr std::int64_t kLargeFile = std::int64_t{256} << 20;
 
 // A file being written, in order. Every method throws StorageError naming the path and the system's reason.
 class OutputFile {

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::optional<Problem> fault_of(const fs::path& folder, const ManifestEntry& entry) {
+std::optional<Problem> fault_of(const fs::path& folder, const ManifestEntry& entry, PageCache cache) {
   const fs::path path = folder / entry.name;
   std::error_code error;
   const std::uintmax_t size = fs::file_size(path, error);
@@ -27,7 +27,7 @@ std::optional<Problem> fault_of(const fs::path& folder, const ManifestEntry& ent
                        " bytes, found " + std::to_string(size) + ")",
                    ""};
   }
-  const std::string found = sha256_of_file(path);
+  const std::string found = sha256_of_file(path, cache);
   if (found == entry.sha256) return std::nullopt;
   return Problem{path.string(), "is damaged: its hash differs (expected " + entry.sha256 + ", found " + found + ")",
                  ""};
@@ -77,11 +77,11 @@ void Manifest::write(FileSystem& file_system, const fs::path& folder) const {
 }
 
 // Files are hashed at the same time, as many as there are cores: one core hashes less than disks deliver.
-std::vector<Problem> Manifest::verify(const fs::path& folder) const {
+std::vector<Problem> Manifest::verify(const fs::path& folder, PageCache cache) const {
   std::vector<std::optional<Problem>> found(files.size());
   std::atomic<std::size_t> next = 0;
   const auto verify_files = [&] {
-    for (std::size_t i = next++; i < files.size(); i = next++) found[i] = fault_of(folder, files[i]);
+    for (std::size_t i = next++; i < files.size(); i = next++) found[i] = fault_of(folder, files[i], cache);
   };
   std::vector<std::future<void>> threads(
       std::min<std::size_t>(files.size(), std::max(1u, std::thread::hardware_concurrency())));

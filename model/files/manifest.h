@@ -9,6 +9,7 @@
 
 #include "model/base/error.h"
 #include "model/files/file_system.h"
+#include "model/files/read_pieces.h"
 
 namespace sdtune {
 
@@ -31,7 +32,7 @@ struct Manifest {
   void write(FileSystem& files, const std::filesystem::path& folder) const;
   // What differs on disk from what is listed: missing, other size, other hash, each naming file, expected and found;
   // empty when all is as written. Files that are not listed are none of its business.
-  std::vector<Problem> verify(const std::filesystem::path& folder) const;
+  std::vector<Problem> verify(const std::filesystem::path& folder, PageCache cache = PageCache::kKeep) const;
 };
 
 }  // namespace sdtune

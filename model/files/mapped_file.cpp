@@ -9,10 +9,11 @@
 #include <cstring>
 
 #include "model/base/error.h"
+#include "model/files/file_system.h"
 
 namespace sdtune {
 
-MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
+MappedFile::MappedFile(const std::filesystem::path& path, PageCache cache) : path_(path) {
   const auto fail = [&](int reason) {
     throw WeightError(path.string(), std::string("cannot read: ") + std::strerror(reason));
   };
@@ -34,13 +35,18 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   const auto size = static_cast<std::size_t>(info.st_size);
   void* address = size == 0 ? nullptr : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
   const int map_reason = errno;
-  ::close(descriptor);
+  if (cache == PageCache::kDrop && info.st_size >= kLargeFile && address != MAP_FAILED) {
+    to_drop_ = descriptor;
+  } else {
+    ::close(descriptor);
+  }
   if (address == MAP_FAILED) fail(map_reason);
   bytes_ = {static_cast<const std::byte*>(address), size};
 }
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  if (to_drop_ >= 0) ::close(to_drop_);
 }
 
 void MappedFile::release(std::span<const std::byte> part) const {
@@ -51,6 +57,10 @@ void MappedFile::release(std::span<const std::byte> part) const {
   if (begin >= end) return;
   // Only advice: where it is refused, nothing but memory is lost.
   ::madvise(const_cast<std::byte*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
+#if defined(__linux__)
+  if (to_drop_ >= 0)
+    ::posix_fadvise(to_drop_, static_cast<off_t>(begin), static_cast<off_t>(end - begin), POSIX_FADV_DONTNEED);
+#endif
 }
 
 }  // namespace sdtune

@@ -26,11 +26,13 @@ class PosixOutputFile : public OutputFile {
 
  private:
   void start_writeback();
+  void leave_page_cache(std::int64_t end);
 
   std::filesystem::path path_;
   int descriptor_ = -1;
   std::int64_t written_ = 0;      // bytes of the file
   std::int64_t handed_over_ = 0;  // of them, to the disk
+  std::int64_t left_ = 0;         // of them, the page cache
 };
 
 }  // namespace sdtune

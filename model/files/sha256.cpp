@@ -3,13 +3,7 @@
 #include <openssl/evp.h>
 
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <stdexcept>
-#include <vector>
-
-#include "model/base/error.h"
 
 namespace sdtune {
 namespace {
@@ -51,15 +45,9 @@ std::string sha256_hex(std::string_view bytes) {
   return hash.hex_digest();
 }
 
-std::string sha256_of_file(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw DataError(path.string(), std::string("cannot read: ") + std::strerror(errno));
+std::string sha256_of_file(const std::filesystem::path& path, PageCache cache) {
   Sha256 hash;
-  std::vector<char> buffer(std::size_t{1} << 20);
-  while (stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || stream.gcount() > 0) {
-    hash.update(std::as_bytes(std::span(buffer.data(), static_cast<std::size_t>(stream.gcount()))));
-  }
-  if (stream.bad()) throw DataError(path.string(), std::string("cannot read: ") + std::strerror(errno));
+  read_pieces(path, cache, [&hash](std::span<const std::byte> piece) { hash.update(piece); });
   return hash.hex_digest();
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "model/files/read_pieces.h"
+
 namespace sdtune {
 
 // Hashes a stream of bytes, piece by piece.
@@ -27,6 +29,6 @@ class Sha256 {
 
 std::string sha256_hex(std::string_view bytes);
 // Of a file's content. Throws DataError naming the path when it cannot be read.
-std::string sha256_of_file(const std::filesystem::path& path);
+std::string sha256_of_file(const std::filesystem::path& path, PageCache cache = PageCache::kKeep);
 
 }  // namespace sdtune

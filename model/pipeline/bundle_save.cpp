@@ -75,7 +75,8 @@ bool is_stored_as(const fs::path& folder, const PartKind& kind, torch::Dtype dty
 void write_module(FileSystem& files, const Part& part, const torch::nn::Module& module, const fs::path& folder,
                   torch::Dtype dtype) {
   save_part(files, module, part.config, folder, part.kind, dtype);
-  check_stored_weights(module, TensorSource::of_part(folder, part.kind.stem), part.kind.family, dtype);
+  const fs::path stored = folder / (std::string(part.kind.stem) + ".safetensors");
+  check_stored_weights(module, TensorSource::of_file(stored, PageCache::kDrop), part.kind.family, dtype);
 }
 
 // Byte by byte, or, where it is stored in another dtype, what is stored, in `dtype`: loaders want one for all parts.

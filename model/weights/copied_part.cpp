@@ -9,6 +9,7 @@
 
 #include "model/base/error.h"
 #include "model/files/mapped_file.h"
+#include "model/files/read_pieces.h"
 #include "model/weights/tensor_source.h"
 
 namespace sdtune::model {
@@ -32,9 +33,14 @@ void copy_file(FileSystem& files, const fs::path& from, const fs::path& to) {
 }
 
 void compare(const fs::path& from, const fs::path& to) {
-  const MappedFile source(from), copy(to);
-  const std::span<const std::byte> left = source.bytes(), right = copy.bytes();
-  if (left.size() == right.size() && std::memcmp(left.data(), right.data(), left.size()) == 0) return;
+  const MappedFile source(from);
+  std::span<const std::byte> left = source.bytes();
+  bool is_same = true;
+  read_pieces(to, PageCache::kDrop, [&](std::span<const std::byte> piece) {
+    is_same = is_same && piece.size() <= left.size() && std::memcmp(left.data(), piece.data(), piece.size()) == 0;
+    left = left.subspan(std::min(piece.size(), left.size()));
+  });
+  if (is_same && left.empty()) return;
   throw StorageError(to.string(), "read again, it is not what was written",
                      "the disk or its file system is faulty; write to another one");
 }

@@ -37,8 +37,9 @@ std::string safetensors_name(torch::Dtype dtype) {
   TORCH_CHECK(false, "safetensors has no name for ", dtype);
 }
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
-    : file_(std::make_shared<MappedFile>(path)), header_(parse_safetensors_header(file_->bytes(), path.string())) {}
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, PageCache cache)
+    : file_(std::make_shared<MappedFile>(path, cache)),
+      header_(parse_safetensors_header(file_->bytes(), path.string())) {}
 
 torch::Tensor SafetensorsFile::tensor(const std::string& name) const {
   const auto found = header_.tensors.find(name);

@@ -16,7 +16,7 @@ namespace sdtune::model {
 class SafetensorsFile {
  public:
   // Throws WeightError: see parse_safetensors_header.
-  explicit SafetensorsFile(const std::filesystem::path& path);
+  explicit SafetensorsFile(const std::filesystem::path& path, PageCache cache = PageCache::kKeep);
 
   const SafetensorsHeader& header() const { return header_; }
   const std::filesystem::path& path() const { return file_->path(); }

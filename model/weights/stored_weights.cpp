@@ -1,6 +1,8 @@
 #include "model/weights/stored_weights.h"
 
 #include <cstring>
+#include <map>
+#include <string>
 
 #include "model/base/error.h"
 #include "model/weights/load_into.h"
@@ -27,10 +29,12 @@ void check_stored_weights(const torch::nn::Module& module, const TensorSource& s
   for (const auto* names : {&report.missing, &report.unexpected, &report.wrong_shape, &report.wrong_dtype}) {
     if (!names->empty()) fail(names->front());
   }
-  for (const auto& item : module.named_parameters()) {
-    const torch::Tensor stored = fit_projection(source.tensor(item.key()), item.value().sizes());
-    if (!same_bits(stored, item.value().detach().to(torch::kCPU, dtype))) fail(item.key());
-    source.release(item.key());
+  std::map<std::string, torch::Tensor> in_order_of_the_file;
+  for (const auto& item : module.named_parameters()) in_order_of_the_file.emplace(item.key(), item.value().detach());
+  for (const auto& [name, expected] : in_order_of_the_file) {
+    const torch::Tensor stored = fit_projection(source.tensor(name), expected.sizes());
+    if (!same_bits(stored, expected.to(torch::kCPU, dtype))) fail(name);
+    source.release(name);
   }
 }
 

@@ -46,10 +46,10 @@ void check_shard(const fs::path& shard) {
 
 }  // namespace
 
-TensorSource TensorSource::of_file(const fs::path& path) {
+TensorSource TensorSource::of_file(const fs::path& path, PageCache cache) {
   TensorSource source;
   source.where_ = path.string();
-  source.add_file(path);
+  source.add_file(path, cache);
   return source;
 }
 
@@ -90,8 +90,8 @@ TensorSource TensorSource::of_tensors(std::string where,
   return source;
 }
 
-void TensorSource::add_file(const fs::path& path) {
-  files_.emplace_back(path);
+void TensorSource::add_file(const fs::path& path, PageCache cache) {
+  files_.emplace_back(path, cache);
   for (const auto& [name, entry] : files_.back().header().tensors) {
     const auto [position, inserted] = file_of_.emplace(name, files_.size() - 1);
     if (!inserted)

@@ -20,8 +20,8 @@ std::filesystem::path find_part_weights(const std::filesystem::path& folder, con
 
 class TensorSource {
  public:
-  // One safetensors file.
-  static TensorSource of_file(const std::filesystem::path& path);
+  // One safetensors file. With kDrop what is released leaves the page cache too.
+  static TensorSource of_file(const std::filesystem::path& path, PageCache cache = PageCache::kKeep);
   // A part of a diffusers folder (unet/, vae/, text_encoder/), see find_part_weights. Shards must be plain file names
   // inside the folder. Throws WeightError.
   static TensorSource of_part(const std::filesystem::path& folder, const std::string& stem);
@@ -40,7 +40,7 @@ class TensorSource {
 
  private:
   TensorSource() = default;
-  void add_file(const std::filesystem::path& path);
+  void add_file(const std::filesystem::path& path, PageCache cache = PageCache::kKeep);
   void add_shards(const std::filesystem::path& index);
 
   std::string where_;

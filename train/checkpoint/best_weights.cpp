@@ -47,7 +47,7 @@ void write_best_weights(FileSystem& files, const fs::path& folder, const std::ve
     const Json json = {{"exam", step.exam}, {"step", step.step}};
     write_file_atomically(hashing, partial / kStepFile, json.dump(2) + "\n");
     hashing.manifest().write(files, partial);
-    const std::vector<Problem> faults = Manifest::read(partial).verify(partial);
+    const std::vector<Problem> faults = Manifest::read(partial).verify(partial, PageCache::kDrop);
     if (!faults.empty()) throw StorageError(faults);
   });
 }

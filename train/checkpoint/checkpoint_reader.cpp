@@ -75,7 +75,7 @@ std::vector<Problem> only_damaged(const std::vector<Problem>& warnings) {
 
 }  // namespace
 
-std::vector<Problem> checkpoint_faults(const fs::path& checkpoint) {
+std::vector<Problem> checkpoint_faults(const fs::path& checkpoint, PageCache cache) {
   if (!fs::exists(checkpoint / kManifestName)) {
     return {{checkpoint.string(), "has no manifest.json: it is half-written, or no checkpoint", ""}};
   }
@@ -86,7 +86,7 @@ std::vector<Problem> checkpoint_faults(const fs::path& checkpoint) {
                                       [name](const ManifestEntry& entry) { return entry.name == name; });
       if (!listed) return {{(checkpoint / kManifestName).string(), std::string("does not list ") + name, ""}};
     }
-    std::vector<Problem> faults = manifest.verify(checkpoint);
+    std::vector<Problem> faults = manifest.verify(checkpoint, cache);
     if (faults.empty()) read_run_state(checkpoint);
     return faults;
   } catch (const Error& error) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/base/error.h"
+#include "model/files/read_pieces.h"
 #include "model/weights/safetensors_writer.h"
 #include "train/checkpoint/run_state.h"
 #include "train/optim/optimizer.h"
@@ -15,7 +16,7 @@ namespace sdtune::train {
 
 // What is wrong with a checkpoint folder: no manifest, a file missing, of another size or hash (naming what was
 // expected and found), an unreadable state. Empty when it can be loaded. Reads all of it.
-std::vector<Problem> checkpoint_faults(const std::filesystem::path& checkpoint);
+std::vector<Problem> checkpoint_faults(const std::filesystem::path& checkpoint, PageCache cache = PageCache::kKeep);
 
 struct FoundCheckpoint {
   std::optional<std::filesystem::path> path;  // unset: start fresh, which only `auto` allows

@@ -70,7 +70,7 @@ fs::path CheckpointWriter::write(const CheckpointContent& content, const RunStat
   files_.sync_directory(temporary);
   files_.rename(temporary, final_path);
   files_.sync_directory(checkpoints_);
-  const std::vector<Problem> faults = checkpoint_faults(final_path);
+  const std::vector<Problem> faults = checkpoint_faults(final_path, PageCache::kDrop);
   if (!faults.empty()) throw StorageError(faults);
   remove_old_checkpoints(files_, checkpoints_, state.step, limit_);
   return final_path;
