@@ -33,49 +33,50 @@ constexpr float kShortPower[] = {1.0f, 6.93124175e-1f, 2.40240991e-1f, 5.5906426
 constexpr float kPower[] = {1.0f,           6.93147215e-1f, 2.40226528e-1f, 5.55031055e-2f,
                             9.61769297e-3f, 1.34066439e-3f, 1.55946782e-4f};
 
+// The fit for r, of vectors: a compiler that must keep to traps does not make them of a loop over numbers.
+template <int kTerms, class Vector>
+SDTUNE_INLINE void fitted(const float (&fit)[kTerms], const Vector& r, Vector& p) {
+  p = r * fit[kTerms - 1] + fit[kTerms - 2];
+#pragma GCC unroll 8
+  for (int i = kTerms - 3; i >= 0; --i) p = r * p + fit[i];
+}
+
 // 2^x, by AVX-512's instructions. What float32 cannot hold becomes 0, and not a number stays one.
 template <int kTerms, class Vector>
 SDTUNE_INLINE void power_of_two(const float (&fit)[kTerms], Vector& x) {
 #if defined(__x86_64__)  // not intrinsics, as in cpu_vectors.h
-  Vector whole, result;
+  Vector whole, p;
   asm("vrndscaleps $0, %1, %0" : "=v"(whole), "+v"(x));  // x too: what it was made of is not asked for again
-  const Vector r = x - whole;
-  Vector p = r * fit[kTerms - 1] + fit[kTerms - 2];
-#pragma GCC unroll 8
-  for (int i = kTerms - 3; i >= 0; --i) p = r * p + fit[i];
-  asm("vscalefps %2, %1, %0" : "=v"(result) : "v"(p), "v"(whole));
-  x = result;
+  fitted(fit, x - whole, p);
+  asm("vscalefps %2, %1, %0" : "=v"(x) : "v"(p), "v"(whole));
 #endif
 }
 
-// e^x for x <= 0. Without AVX-512 as fast_exp; written for vectors, since a compiler that must keep to traps does not
-// make them of it.
+// The same without them, for x <= 0; what is below -126 becomes 2^-126.
+template <class Cpu, int kTerms>
+SDTUNE_INLINE void power_of_two_by_bits(const float (&fit)[kTerms], typename Cpu::Vector& x) {
+  using Vector = typename Cpu::Vector;
+  typename Cpu::Bits exponent;
+  Vector p, power;
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest whole number in the low bits
+  x = x < -126.0f ? Vector{} - 126.0f : x;
+  const Vector shifted = x + kRound;
+  fitted(fit, x - (shifted - kRound), p);
+  std::memcpy(&exponent, &shifted, sizeof(exponent));
+  exponent = (exponent + 127) << 23;
+  std::memcpy(&power, &exponent, sizeof(power));
+  x = p * power;
+}
+
+// e^x for x <= 0.
 template <class Cpu>
 SDTUNE_INLINE void exponentiate(typename Cpu::Vector& x) {
+  x *= kLog2E;
   if constexpr (Cpu::kHasPowers) {
-    x *= kLog2E;
-    return power_of_two(kPower, x);
+    power_of_two(kPower, x);
+  } else {
+    power_of_two_by_bits<Cpu>(kPower, x);
   }
-  using Vector = typename Cpu::Vector;
-  using Bits = typename Cpu::Bits;
-  constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f, kRound = 12582912.0f;
-  x = x < -87.0f ? Vector{} - 87.0f : x;  // not a number stays one
-  const Vector shifted = x * kLog2E + kRound;
-  const Vector whole = shifted - kRound;
-  const Vector r = (x - whole * kLn2High) - whole * kLn2Low;
-  Vector p = r * 1.98412698e-4f + 1.38888889e-3f;
-  p = r * p + 8.33333333e-3f;
-  p = r * p + 4.16666667e-2f;
-  p = r * p + 1.66666667e-1f;
-  p = r * p + 0.5f;
-  p = r * p + 1.0f;
-  p = r * p + 1.0f;
-  Bits exponent;
-  std::memcpy(&exponent, &shifted, sizeof(Bits));
-  exponent = (exponent + 127) << 23;
-  Vector power;
-  std::memcpy(&power, &exponent, sizeof(Vector));
-  x = p * power;
 }
 
 // Of a tile whose rows are keys from `key` on and whose columns are queries from `query` on: what a key has for the

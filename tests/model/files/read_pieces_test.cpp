@@ -94,8 +94,7 @@ TEST_F(PageCacheOf, ReadersSayWhatStays) {
 TEST_F(PageCacheOf, WhatAMappedFileReleasesLeavesItToo) {
   for (const PageCache cache : {PageCache::kKeep, PageCache::kDrop}) {
     const MappedFile file(path("large"), cache);
-    EXPECT_TRUE(
-        std::all_of(file.bytes().begin(), file.bytes().end(), [](std::byte byte) { return byte == std::byte{}; }));
+    for (std::size_t i = 0; i < file.bytes().size(); i += 4096) ASSERT_EQ(file.bytes()[i], std::byte{});
     file.release(file.bytes());
     EXPECT_EQ(cached_bytes(path("large")), cache == PageCache::kKeep ? kLargeFile : 0);
   }
