@@ -20,7 +20,7 @@ struct Softmax {
 template <class Cpu>
 SDTUNE_INLINE void exponential_of(typename Cpu::Vector& score) {
   if constexpr (kIsShort<Cpu>) {
-    power_of_two(kShortPower, score);
+    short_power_of_two(score);
   } else {
     exponentiate<Cpu>(score);
   }

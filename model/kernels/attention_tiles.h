@@ -41,41 +41,51 @@ SDTUNE_INLINE void fitted(const float (&fit)[kTerms], const Vector& r, Vector& p
   for (int i = kTerms - 3; i >= 0; --i) p = r * p + fit[i];
 }
 
-// 2^x, by AVX-512's instructions. What float32 cannot hold becomes 0, and not a number stays one.
-template <int kTerms, class Vector>
-SDTUNE_INLINE void power_of_two(const float (&fit)[kTerms], Vector& x) {
+// p 2^whole, by AVX-512's instruction: what float32 cannot hold becomes 0.
+template <class Vector>
+SDTUNE_INLINE void scale_by_power(const Vector& p, const Vector& whole, Vector& to) {
 #if defined(__x86_64__)  // not intrinsics, as in cpu_vectors.h
-  Vector whole, p;
-  asm("vrndscaleps $0, %1, %0" : "=v"(whole), "+v"(x));  // x too: what it was made of is not asked for again
-  fitted(fit, x - whole, p);
-  asm("vscalefps %2, %1, %0" : "=v"(x) : "v"(p), "v"(whole));
+  asm("vscalefps %2, %1, %0" : "=v"(to) : "v"(p), "v"(whole));
+#endif
+}
+template <class Vector>
+SDTUNE_INLINE void round_to_whole(const Vector& x, Vector& whole) {
+#if defined(__x86_64__)
+  asm("vrndscaleps $0, %1, %0" : "=v"(whole) : "v"(x));
 #endif
 }
 
-// The same without them, for x <= 0; what is below -126 becomes 2^-126.
-template <class Cpu, int kTerms>
-SDTUNE_INLINE void power_of_two_by_bits(const float (&fit)[kTerms], typename Cpu::Vector& x) {
-  using Vector = typename Cpu::Vector;
-  typename Cpu::Bits exponent;
-  Vector p, power;
-  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest whole number in the low bits
-  x = x < -126.0f ? Vector{} - 126.0f : x;
-  const Vector shifted = x + kRound;
-  fitted(fit, x - (shifted - kRound), p);
-  std::memcpy(&exponent, &shifted, sizeof(exponent));
-  exponent = (exponent + 127) << 23;
-  std::memcpy(&power, &exponent, sizeof(power));
-  x = p * power;
+// 2^x to a relative error of 3e-6, by AVX-512's instructions.
+template <class Vector>
+SDTUNE_INLINE void short_power_of_two(Vector& x) {
+  Vector whole, p;
+  round_to_whole(x, whole);
+  fitted(kShortPower, x - whole, p);
+  scale_by_power(p, whole, x);
 }
 
-// e^x for x <= 0.
+// e^x for x <= 0; below -87 the result is about 1e-38. Not a number stays one.
 template <class Cpu>
 SDTUNE_INLINE void exponentiate(typename Cpu::Vector& x) {
-  x *= kLog2E;
+  using Vector = typename Cpu::Vector;
+  constexpr float kLog2EBelow = 1.92596299e-8f;  // what kLog2E lacks
+  x = x < -87.0f ? Vector{} - 87.0f : x;
+  Vector whole, p;
   if constexpr (Cpu::kHasPowers) {
-    power_of_two(kPower, x);
+    round_to_whole(x * kLog2E, whole);
+    fitted(kPower, (x * kLog2E - whole) + x * kLog2EBelow, p);
+    scale_by_power(p, whole, x);
   } else {
-    power_of_two_by_bits<Cpu>(kPower, x);
+    constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest whole number in the low bits
+    typename Cpu::Bits exponent;
+    Vector power;
+    const Vector shifted = x * kLog2E + kRound;
+    whole = shifted - kRound;
+    fitted(kPower, (x * kLog2E - whole) + x * kLog2EBelow, p);
+    std::memcpy(&exponent, &shifted, sizeof(exponent));
+    exponent = (exponent + 127) << 23;
+    std::memcpy(&power, &exponent, sizeof(power));
+    x = p * power;
   }
 }
 
