@@ -54,6 +54,14 @@ SDTUNE_INLINE void round_to_whole(const Vector& x, Vector& whole) {
   asm("vrndscaleps $0, %1, %0" : "=v"(whole) : "v"(x));
 #endif
 }
+// a b - c with the product not rounded: the compiler does not contract a product that it needs elsewhere too.
+template <class Vector>
+SDTUNE_INLINE void multiply_subtract(const Vector& a, const Vector& b, const Vector& c, Vector& to) {
+#if defined(__x86_64__)
+  to = a;
+  asm("vfmsub213ps %2, %1, %0" : "+v"(to) : "v"(b), "v"(c));
+#endif
+}
 
 // 2^x to a relative error of 3e-6, by AVX-512's instructions.
 template <class Vector>
@@ -72,8 +80,10 @@ SDTUNE_INLINE void exponentiate(typename Cpu::Vector& x) {
   x = x < -87.0f ? Vector{} - 87.0f : x;
   Vector whole, p;
   if constexpr (Cpu::kHasPowers) {
+    Vector r;
     round_to_whole(x * kLog2E, whole);
-    fitted(kPower, (x * kLog2E - whole) + x * kLog2EBelow, p);
+    multiply_subtract(x, Vector{} + kLog2E, whole, r);
+    fitted(kPower, r + x * kLog2EBelow, p);
     scale_by_power(p, whole, x);
   } else {
     constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest whole number in the low bits
