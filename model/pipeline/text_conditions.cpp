@@ -64,12 +64,23 @@ TextBatch chunk_texts(const ModelBundle& bundle, const std::vector<std::string>&
   return batch;
 }
 
-// [R, 77, D] with the weights [R, 77] of its tokens; each row's mean stays what it was.
+// Means of [R, 77, D] over 77 and D: [R, 1, 1].
+struct RowMeans {
+  explicit RowMeans(const torch::Tensor& states)
+      : value(states.mean({1, 2}, /*keepdim=*/true)),
+        is_rounding(value.abs() <= 1e-6 * states.abs().mean({1, 2}, /*keepdim=*/true)) {}
+  torch::Tensor value, is_rounding;
+};
+
+// [R, 77, D] with the weights [R, 77] of its tokens; each row's mean stays what it was. A quotient of means that are
+// rounding of sums alone would be any number: an encoder whose last norm has no bias, for instance. Its rows are
+// weighted, and not scaled.
 torch::Tensor weighted(const torch::Tensor& states, const torch::Tensor& weights) {
   if (weights.eq(1).all().item<bool>()) return states;
   const torch::Tensor before = states.to(torch::kFloat32);
   const torch::Tensor after = before * copy_to_device(weights, states.device()).unsqueeze(-1);
-  const torch::Tensor factor = before.mean({1, 2}, /*keepdim=*/true) / after.mean({1, 2}, /*keepdim=*/true);
+  const RowMeans old(before), now(after);
+  const torch::Tensor factor = (old.value / now.value).masked_fill(old.is_rounding | now.is_rounding, 1.0);
   return (after * factor).to(states.scalar_type());
 }
 

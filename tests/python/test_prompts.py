@@ -123,6 +123,22 @@ def test_another_rule_is_seen(pairs: Callable[[str], Pair], mutant: str) -> None
     assert distance(got, other(theirs)) > 10 * TOLERANCE
 
 
+@pytest.mark.parametrize(("bias", "keeps_mean"), [(0.0, False), (0.1, True)])
+def test_a_mean_that_is_rounding_scales_nothing(tiny_folder: Callable[[str], Path], tmp_path: Path, bias: float, keeps_mean: bool) -> None:
+    """Behind a norm without bias the mean of a chunk is 0, and a quotient of such means another number on each processor."""
+    theirs = diffusers.DiffusionPipeline.from_pretrained(tiny_folder("sd1"))
+    norm = getattr(theirs.text_encoder, "text_model", theirs.text_encoder).final_layer_norm
+    norm.weight.fill_(1)
+    norm.bias.fill_(bias)
+    theirs.save_pretrained(tmp_path)
+    ours = sdtune.StableDiffusionPipeline.from_pretrained(tmp_path, device="cpu")
+    for name in ("weight", "round and square", "nested", "negative weight", "beyond ASCII"):
+        got = ours.encode_prompt(PROMPTS[name], prompt_syntax="weighted")[0]
+        assert distance(got, a1111.encode(theirs, PROMPTS[name], keep_mean=keeps_mean)[0]) <= TOLERANCE, name
+        if keeps_mean:
+            assert distance(got, a1111.encode(theirs, PROMPTS[name], keep_mean=False)[0]) > 10 * TOLERANCE, name
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_plain_is_diffusers_and_the_default(pairs: Callable[[str], Pair], family: str) -> None:
     """Brackets are letters, and what does not fit is cut; without marks weighted is the same."""
