@@ -38,8 +38,10 @@ class Sides:
 
 
 def said(command: list[str], **variables: str) -> tuple[float, subprocess.CompletedProcess[str]]:
+    """Seconds and output. Python may keep its compiled modules, as on a user's machine: the first call, before the rounds, writes them."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     started = time.perf_counter()
-    ended = subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=False,
+    ended = subprocess.run(command, cwd=ROOT, env={**environment, **variables}, capture_output=True, text=True, check=False,
                            timeout=time_limit())
     seconds = time.perf_counter() - started
     if ended.returncode != 0:
