@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from program import ROOT, run
 from safetensors.torch import load_file
@@ -220,7 +221,8 @@ def test_an_image_is_generated_again_from_its_png(files: Path) -> None:
 
     The old program scaled the weighted prompt's states by mean / mean (A1111's rule). Of this small random encoder, whose last norm
     is the identity, both means are 0 but for rounding: its image has a factor that was the rounding of one processor. The present
-    program does not scale by such a quotient (docs/prompts.md), so `--like` is compared with the options typed out.
+    program does not scale by such a quotient (docs/prompts.md), so `--like` is compared with the options typed out; the next test has
+    the old pixels.
     """
     (old,) = (files / "images").glob("*.png")
     printed, _ = done(["sample", "--like", str(old.relative_to(files)), "--output", "again"], files)
@@ -245,6 +247,35 @@ def test_an_image_is_generated_again_from_its_png(files: Path) -> None:
         assert before.text["parameters"].splitlines()[0] == after.text["parameters"].splitlines()[0]
     other = done(["sample", "--like", str(old.relative_to(files)), "--seed", "8", "--output", "other"], files)[0].split()[0]
     assert np.abs(pixels_of(files / other) - wanted).max() > 1
+
+
+def test_the_pixels_of_the_old_image_come_again(files: Path) -> None:
+    """Its quotient of two means that were rounding was 6: the number for which all pixels are equal. Module by module, for the program
+    no longer scales by it; without it the pixels are those of the pipeline."""
+    (old,) = (files / "images").glob("*.png")
+    pipe = sdtune.StableDiffusionPipeline.from_pretrained(files / "whole_full" / "model", device="cpu")
+    pipe.load_lora_weights(files / "whole_lora" / "model" / LORA, scale=0.75)
+    prompt = {"negative_prompt": "blurry", "prompt_syntax": "weighted"}
+    positive, negative = pipe.encode_prompt("a (photo:1.2) of sks person", **prompt)
+    noise = torch.randn(1, 4, 8, 8, generator=torch.Generator().manual_seed(7)).numpy()
+
+    def pixels(factor: float) -> np.ndarray:
+        scheduler = sdtune.DPMSolverMultistepScheduler.from_config(pipe.scheduler.config, use_karras_sigmas=True)
+        scheduler.set_timesteps(3)
+        latents = noise * np.float32(scheduler.init_noise_sigma)
+        for timestep in scheduler.timesteps:
+            scaled = scheduler.scale_model_input(latents, timestep)
+            states = np.concatenate([negative, positive * np.float32(factor)])
+            unguided, guided = pipe.unet(np.concatenate([scaled, scaled]), timestep, states)
+            prediction = (unguided + 4.5 * (guided - unguided))[None]
+            latents = scheduler.step(prediction, timestep, latents)
+        image = pipe.vae.decode((latents / pipe.vae.config["scaling_factor"]).astype(np.float32))[0]
+        return ((image.transpose(1, 2, 0) / 2 + 0.5).clip(0, 1) * 255).round().astype(int)
+
+    assert np.abs(pixels(6) - pixels_of(old)).max() <= 1
+    assert np.abs(pixels(5.9) - pixels_of(old)).max() > 1
+    called = pipe("a (photo:1.2) of sks person", **prompt, num_inference_steps=3, guidance_scale=4.5, seed=7, sampler="dpm++2m_karras", output_type="np")
+    assert np.abs(pixels(1) - (called.images[0] * 255).round().astype(int)).max() <= 1
 
 
 @pytest.mark.parametrize("lora", ["whole_lora", f"whole_lora/model/{LORA}", "kohya.safetensors"])
