@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,6 +94,17 @@ def figures(measured: dict[str, object]) -> dict[str, Figure]:
     return {name: figure_of(measured[name]) for name in PAIRS if name in measured}
 
 
+def check_batch(name: str, row: str, measured: dict[str, object]) -> None:
+    """Whether a row that names a batch is of that one, as the file of a training says, else its command; bench.py's own are 8 and 1."""
+    if not (named := re.search(r"_b(\d+)$", row)):
+        return
+    command = re.search(r"--batch (\d+)", str(measured["command"]))
+    own = {"10m": 8, "sd15": 1}[row.split("_")[-2]]
+    batch = dict(measured.get("model") or {}).get("batch") or (int(command[1]) if command else own)
+    if batch != int(named[1]):
+        raise SystemExit(f"{name}: is of batch {batch}")
+
+
 def read_all() -> dict[str, dict[str, dict[str, object]]]:
     """Row -> processor -> file."""
     found: dict[str, dict[str, dict[str, object]]] = {row: {} for row in ROWS}
@@ -101,6 +113,7 @@ def read_all() -> dict[str, dict[str, dict[str, object]]]:
         if row is None:
             raise SystemExit(f"{path.name}: its name begins with none of {', '.join(ROWS)}")
         measured = json.loads(path.read_text())
+        check_batch(path.name, row, measured)
         processor = measured["machine"]["cpu"].replace("(R)", "")
         if processor in found[row]:
             raise SystemExit(f"{path.name}: {row} on {processor} is there twice")
