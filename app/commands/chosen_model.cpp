@@ -9,6 +9,7 @@
 #include "model/files/install_paths.h"
 #include "model/lora/lora_file.h"
 #include "model/lora/lora_model.h"
+#include "train/config/run_folder.h"
 
 namespace sdtune::app {
 namespace {
@@ -21,15 +22,20 @@ fs::path main_file(const fs::path& folder) {
   return model::is_lora_folder(folder) ? folder / model::kLoraFile : fs::path();
 }
 
+// Whether `train` wrote the folder: `pretrain` leaves a model/ too, a base that no photos were trained into.
+bool is_of_train(const train::RunFolder& run) {
+  return is_file(run.record()) || is_file(run.config());
+}
+
 // The model/ of the run that finished last, by the time of its main file.
 std::optional<fs::path> newest_finished_run(const fs::path& runs) {
   std::optional<fs::path> newest;
   fs::file_time_type newest_time;
   std::error_code status;
   for (const fs::directory_entry& run : fs::directory_iterator(runs, status)) {
-    const fs::path model = run.path() / "model";
-    const fs::path file = main_file(model);
-    if (file.empty()) continue;
+    const train::RunFolder folder{run.path()};
+    const fs::path model = folder.model(), file = main_file(model);
+    if (file.empty() || !is_of_train(folder)) continue;
     const fs::file_time_type time = fs::last_write_time(file, status);
     if (status || (newest && time <= newest_time)) continue;
     newest = model;

@@ -158,9 +158,11 @@ def test_sample_shows_photos_another_model_and_this_one_in_a_grid(tiny_sd1: Path
 
 
 def test_sample_takes_the_newest_finished_run(tiny_sd1: Path, tmp_path: Path) -> None:
-    """runs/*/model with a model_index.json, the newest of them; a run without one does not count."""
-    for age, name in ((200, "old"), (100, "new")):
+    """runs/*/model with a model_index.json, the newest of them; neither a run without one nor what pretrain wrote counts."""
+    for age, name in ((200, "old"), (100, "new"), (50, "pretrained")):
         (tmp_path / "runs" / name).mkdir(parents=True)
+        if name != "pretrained":
+            (tmp_path / "runs" / name / "run.json").write_text("{}")
         (tmp_path / "runs" / name / "model").mkdir()
         for part in tiny_sd1.iterdir():
             (tmp_path / "runs" / name / "model" / part.name).symlink_to(part)
