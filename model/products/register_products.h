@@ -67,12 +67,18 @@ SDTUNE_INLINE void update_tile(const Left& left, const Right& right, std::int64_
   }
 }
 
-// Calls tile(row, kRows as an integral_constant) until all rows are through, the last ones in smaller groups.
+// Calls tile(row, kRows as an integral_constant) until all rows are through, the last ones in smaller groups. Few rows
+// have too few sums to hide the latency of a multiplication and addition: two groups of kMany stand for a whole one and
+// kFew.
 template <class Cpu, class Tile>
 SDTUNE_INLINE void for_each_group(std::int64_t rows, const Tile& tile) {
-  std::int64_t row = 0;
-  for (; row + Cpu::kRows <= rows; row += Cpu::kRows) tile(row, std::integral_constant<std::int64_t, Cpu::kRows>());
   constexpr std::int64_t kMany = Cpu::kRows * 2 / 3, kFew = Cpu::kRows / 3;
+  static_assert(2 * kMany == Cpu::kRows + kFew);
+  std::int64_t row = 0;
+  while (rows - row >= Cpu::kRows && rows - row != 2 * kMany) {
+    tile(row, std::integral_constant<std::int64_t, Cpu::kRows>());
+    row += Cpu::kRows;
+  }
   for (; row + kMany <= rows; row += kMany) tile(row, std::integral_constant<std::int64_t, kMany>());
   for (; row + kFew <= rows; row += kFew) tile(row, std::integral_constant<std::int64_t, kFew>());
   for (; row < rows; ++row) tile(row, std::integral_constant<std::int64_t, 1>());

@@ -20,6 +20,38 @@ constexpr int64_t kFarApart = 256, kManyColumns = 256;
 struct FloatPanel {
   float* data;
   int64_t depth, count;
+  Matrix<float> next;  // the panel that comes after this one, in b; null data: none
+};
+
+// Lines of memory that the next panel lies in. They are asked for while this one is multiplied, a few with each group
+// of rows: the CPU does not foresee them, since each is of another row or column, and waits where many are asked for at
+// once. 32 x 192 by 192 x 1728 with AVX2, from memory, takes 0.6 of the time.
+class NextLines {
+ public:
+  // `first`: the next panel's first number; its data is null where there is none.
+  NextLines(const Matrix<float>& first, int64_t depth, int64_t width, int64_t parts)
+      : first_(first),
+        is_by_rows_(first.column_step == 1),
+        in_a_row_((is_by_rows_ ? width : depth) / kLine),
+        lines_(first.data == nullptr ? 0 : (is_by_rows_ ? depth : width) * in_a_row_),
+        of_part_((lines_ + parts - 1) / parts) {}
+
+  SDTUNE_INLINE void prefetch_part() {
+    for (const int64_t end = std::min(lines_, next_ + of_part_); next_ < end; ++next_) {
+      __builtin_prefetch(is_by_rows_ ? first_.at(row_, offset_).data : first_.at(offset_, row_).data);
+      offset_ += kLine;
+      if (offset_ < in_a_row_ * kLine) continue;
+      offset_ = 0;
+      ++row_;
+    }
+  }
+
+ private:
+  static constexpr int64_t kLine = 16;  // numbers
+  Matrix<float> first_;
+  bool is_by_rows_;
+  int64_t in_a_row_, lines_, of_part_;
+  int64_t next_ = 0, row_ = 0, offset_ = 0;  // a row, or a column where those are dense, and a number in it
 };
 
 // Columns that lie one behind the other, number by number.
@@ -84,9 +116,11 @@ SDTUNE_INLINE void store_sums(const typename Cpu::Vector (&sums)[kRows][kVectors
 template <class Cpu, int kVectors>
 SDTUNE_INLINE void multiply_floats(const Left& a, const FloatPanel& panel, int64_t rows, const FloatsOut& out) {
   constexpr int64_t kPanel = 2 * Cpu::kLanes, kWidth = kVectors * Cpu::kLanes;
+  NextLines next(panel.next, panel.depth, kPanel, (rows + Cpu::kRows - 1) / Cpu::kRows);
   for_each_group<Cpu>(rows, [&](int64_t row, auto group) SDTUNE_LAMBDA {
     constexpr int64_t kRows = decltype(group)::value;
     typename Cpu::Vector sums[kRows][kVectors] = {};
+    next.prefetch_part();
     multiply<Cpu>({a.data + row * a.row_step, a.row_step, a.depth_step}, {panel.data, kPanel}, panel.depth, sums);
     float* to = out.data + row * out.step;
     if (panel.count == kWidth) return store_sums<Cpu>(sums, to, out.step, out.adds);
@@ -121,13 +155,14 @@ SDTUNE_INLINE Matrix<float> by_rows(const Block& block, float* memory) {
   return {memory, kBlockDepth, 1};
 }
 
-// Of up to a panel of columns from `column` on, for which b's numbers are packed.
+// Of up to a panel of columns from `column` on, for which b's numbers are packed. `next`: where b's numbers of the next
+// such call begin.
 template <class Cpu>
 SDTUNE_INLINE void multiply_columns(const SmallProduct<float>& product, const Block& block, int64_t column,
-                                    int64_t count) {
+                                    int64_t count, const Matrix<float>& next) {
   constexpr int64_t kPanel = 2 * Cpu::kLanes;
   alignas(64) float numbers[kPanelDepth * kPanel];
-  FloatPanel panel = {numbers, 0, count};
+  FloatPanel panel = {numbers, 0, count, {}};
   FloatsOut out = {product.out + block.first_row * product.columns + column, product.columns,
                    block.first > 0 || product.adds || product.bias != nullptr};
   for (int64_t r = 0; block.first == 0 && product.bias != nullptr && r < block.rows; ++r) {
@@ -136,6 +171,7 @@ SDTUNE_INLINE void multiply_columns(const SmallProduct<float>& product, const Bl
   for (int64_t first = block.first; first < block.end; first += kPanelDepth) {
     panel.depth = std::min(kPanelDepth, block.end - first);
     pack_floats<Cpu>(product.b.at(first, column), panel);
+    panel.next = next.data == nullptr ? next : next.at(first - block.first, 0);
     const Matrix<float> a = block.a.at(0, first - block.first);
     const Left left = {a.data, a.row_step, a.column_step};
     if (count > Cpu::kLanes) {
@@ -161,7 +197,11 @@ SDTUNE_INLINE void multiply_part(const SmallProduct<float>& product, const Part&
                      std::min(product.depth, depth + kBlockDepth)};
       if (memory) block.a = by_rows(block, memory.get());
       for (int64_t column = part.first_column; column < part.end_column; column += kPanel) {
-        multiply_columns<Cpu>(product, block, column, std::min(kPanel, part.end_column - column));
+        Matrix<float> next = product.b.at(depth, column + kPanel);
+        if (column + kPanel >= part.end_column) {
+          next = block.end < product.depth ? product.b.at(block.end, part.first_column) : Matrix<float>{};
+        }
+        multiply_columns<Cpu>(product, block, column, std::min(kPanel, part.end_column - column), next);
       }
     }
   }
