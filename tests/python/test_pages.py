@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import check_english  # noqa: E402
 import check_layers  # noqa: E402
+import make_performance_table  # noqa: E402
 import model_card  # noqa: E402
 
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("models/**/*.md"), *ROOT.glob("examples/**/*.md")]
@@ -47,6 +48,15 @@ def test_pages_are_not_stale(script: str) -> None:
     done = subprocess.run([sys.executable, str(ROOT / "scripts" / script), "--check"], capture_output=True, text=True, timeout=120,
                           env={**os.environ, "PYTHONPATH": package}, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_row_of_another_batch_than_its_name_is_refused() -> None:
+    """A training's file says its batch, a forward pass's command does, or bench.py's default stands: 8 of 10 M."""
+    of_training, of_command = {"command": "train", "model": {"batch": 8}}, {"command": "forward --batch 4"}
+    for measured, batch in ((of_training, 8), (of_command, 4), ({"command": "forward --model 10m"}, 8)):
+        make_performance_table.check_batch("file", f"train_10m_b{batch}", measured)
+        with pytest.raises(SystemExit, match=f"is of batch {batch}"):
+            make_performance_table.check_batch("file", f"train_10m_b{batch + 1}", measured)
 
 
 def test_model_cards_are_those_of_the_records() -> None:
