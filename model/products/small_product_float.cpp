@@ -25,7 +25,7 @@ struct FloatPanel {
 
 // Lines of memory that the next panel lies in. They are asked for while this one is multiplied, a few with each group
 // of rows: the CPU does not foresee them, since each is of another row or column, and waits where many are asked for at
-// once. 32 x 192 by 192 x 1728 with AVX2, from memory, takes 0.6 of the time.
+// once. 32 x 192 by 192 x 1728, from memory, takes 0.6 of the time on one core of an EPYC of family 25, model 1 (AVX2).
 class NextLines {
  public:
   // `first`: the next panel's first number; its data is null where there is none.
