@@ -53,6 +53,7 @@ ROWS = {
     "import": "import sdtune, and diffusers' pipeline",
     "peer": "sampling step with guidance, SD 1.5 size, 512 px, against stable-diffusion.cpp",
 }
+OWN_BATCH = {"10m": 8, "sd15": 1}  # what bench.py takes without --batch (bench/models.py, whose packages this script does without)
 PAIRS = {"each_at_its_best": "Each at its best", "both_float32": "Both in float32",
          "against_compiled": "Each at its best, diffusers under torch.compile, whose compilation is not counted"}
 
@@ -95,12 +96,11 @@ def figures(measured: dict[str, object]) -> dict[str, Figure]:
 
 
 def check_batch(name: str, row: str, measured: dict[str, object]) -> None:
-    """Whether a row that names a batch is of that one, as the file of a training says, else its command; bench.py's own are 8 and 1."""
+    """Whether a row that names a batch is of that one, as the file of a training says, else its command, else OWN_BATCH."""
     if not (named := re.search(r"_b(\d+)$", row)):
         return
     command = re.search(r"--batch (\d+)", str(measured["command"]))
-    own = {"10m": 8, "sd15": 1}[row.split("_")[-2]]
-    batch = dict(measured.get("model") or {}).get("batch") or (int(command[1]) if command else own)
+    batch = dict(measured.get("model") or {}).get("batch") or (int(command[1]) if command else OWN_BATCH[row.split("_")[-2]])
     if batch != int(named[1]):
         raise SystemExit(f"{name}: is of batch {batch}")
 

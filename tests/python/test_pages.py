@@ -20,6 +20,7 @@ import check_english  # noqa: E402
 import check_layers  # noqa: E402
 import make_performance_table  # noqa: E402
 import model_card  # noqa: E402
+from bench.models import MODELS  # noqa: E402
 
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("models/**/*.md"), *ROOT.glob("examples/**/*.md")]
 OF_EARLIER_COMMITS = {ROOT / "docs" / "measurements" / "house.md"}  # its table has a column of files that are gone
@@ -57,6 +58,7 @@ def test_a_row_of_another_batch_than_its_name_is_refused() -> None:
         make_performance_table.check_batch("file", f"train_10m_b{batch}", measured)
         with pytest.raises(SystemExit, match=f"is of batch {batch}"):
             make_performance_table.check_batch("file", f"train_10m_b{batch + 1}", measured)
+    assert {name: model.batch for name, model in MODELS.items()} == make_performance_table.OWN_BATCH
 
 
 def test_model_cards_are_those_of_the_records() -> None:
