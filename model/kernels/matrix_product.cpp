@@ -135,7 +135,7 @@ void multiply_batches(const torch::Tensor& a, const torch::Tensor& b, const torc
   const bool is_avx2 = vectors_of_this_cpu() == Vectors::kAvx2;  // with AVX-512 a library's call for all is as fast
   if (can_multiply_by_onednn() && cpu_implementation().onednn_products && at::globalContext().userEnabledMkldnn()) {
     at::native::mkldnn_matmul(a, b, result, adds ? 1.0F : 0.0F, 1.0F);
-  } else if (is_avx2 && is_small_product(a, {a.size(1), a.size(2), b.size(2)})) {
+  } else if (is_avx2 && cpu_implementation().small_products) {
     small_products(a, b, out, adds);
   } else if (adds) {
     result.baddbmm_(a, b);

@@ -11,6 +11,7 @@
 #include "model/kernels/asks_for_gradient.h"
 #include "model/kernels/matrix_product.h"
 #include "model/kernels/winograd_blocks.h"
+#include "model/kernels/winograd_panels.h"
 #include "model/kernels/winograd_tiles.h"
 #include "model/products/cpu_vectors.h"
 #include "model/products/sizes_only.h"
@@ -65,11 +66,25 @@ torch::Tensor in_float32(const torch::Tensor& constants) {
   return constants.defined() ? constants.to(torch::kFloat32) : constants;
 }
 
+// All channels of y. `flipped`: of the kernels turned by 180 degrees, from the channels that come out to those that go
+// in.
+void convolve_by_panels(const torch::Tensor& x, const torch::Tensor& weight, bool flipped, const torch::Tensor& bias,
+                        const torch::Tensor& y) {
+  const TileBlock all = {0, winograd::tile_count(x)};
+  const torch::Tensor sums = torch::empty({kPositions, all.count, y.size(1)}, torch::kFloat32);
+  winograd::multiply_by_kernels(winograd::transformed_input(x, all), weight, flipped, sums);
+  winograd::write_tiles(sums, bias, all, 0, y);
+}
+
 // weight and bias in float32.
 torch::Tensor convolve(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {
   const int64_t out = weight.size(0), in = weight.size(1);
   torch::Tensor y = map_of(x, out);
   const TensorMemoryScope scratch;  // of what is transformed: the system would clear its pages at every call
+  if (winograd::takes_panels(winograd::tile_count(x))) {
+    convolve_by_panels(x, weight, /*flipped=*/false, bias, y);
+    return y;
+  }
   for (const ChannelRange& outs : ranges(out, in)) {
     const torch::Tensor part = winograd::transformed_weight(weight, outs, {0, in}, /*flipped=*/false);
     convolve_into(x, part.transpose(1, 2), bias, outs.begin, y);
@@ -82,6 +97,10 @@ torch::Tensor input_gradient(const torch::Tensor& dy, const torch::Tensor& weigh
   const int64_t out = weight.size(0), in = weight.size(1);
   torch::Tensor dx = map_of(dy, in);
   const TensorMemoryScope scratch;
+  if (winograd::takes_panels(winograd::tile_count(dy))) {
+    convolve_by_panels(dy, weight, /*flipped=*/true, torch::Tensor(), dx);
+    return dx;
+  }
   for (const ChannelRange& ins : ranges(in, out)) {
     const torch::Tensor part = winograd::transformed_weight(weight, {0, out}, ins, /*flipped=*/true);
     convolve_into(dy, part, torch::Tensor(), ins.begin, dx);
@@ -93,6 +112,12 @@ torch::Tensor weight_gradient(const torch::Tensor& x, const torch::Tensor& dy) {
   const int64_t out = dy.size(1), in = x.size(1);
   torch::Tensor gradient = torch::empty({out, in, 3, 3}, x.options().requires_grad(false));
   const TensorMemoryScope scratch;
+  if (winograd::writes_panels(winograd::tile_count(x))) {
+    const TileBlock all = {0, winograd::tile_count(x)};
+    winograd::write_kernel_gradient(winograd::transformed_gradient(dy, all), winograd::transformed_input(x, all),
+                                    gradient);
+    return gradient;
+  }
   const std::vector<ChannelRange> parts = ranges(out, in);
   for (const ChannelRange& outs : parts) {
     const torch::Tensor dy_part =

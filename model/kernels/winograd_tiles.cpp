@@ -196,6 +196,25 @@ SDTUNE_INLINE void kernel_tile(const float* kernels, std::int64_t channels, bool
 }
 
 template <class Cpu>
+SDTUNE_INLINE void kernel_panel_tile(const PanelKernels& kernels, bool flipped, Positions out) {
+  using Vector = typename Cpu::Vector;
+  for (std::int64_t d = 0; d < kernels.depth; ++d) {
+    for (std::int64_t c = 0; c < kChannelGroup; c += Cpu::kLanes) {
+      const float* from = kernels.data + d * kernels.depth_step + c * kernels.column_step;
+      float* to = out.data + d * kChannelGroup + c;
+      Vector g[3][3], u[kSeen][kSeen];
+      for (std::int64_t tap = 0; tap < kTaps; ++tap) {
+        Vector& one = g[tap / 3][tap % 3];
+        const float* of_tap = from + (flipped ? kTaps - 1 - tap : tap);
+        for (std::int64_t lane = 0; lane < Cpu::kLanes; ++lane) one[lane] = of_tap[lane * kernels.column_step];
+      }
+      transform(g, u, [](const auto& one, auto& transformed) SDTUNE_LAMBDA { kernel_row(one, transformed); });
+      for (std::int64_t i = 0; i < kPositions; ++i) store_vector(to + i * out.step, u[i / kSeen][i % kSeen]);
+    }
+  }
+}
+
+template <class Cpu>
 SDTUNE_INLINE void kernel_gradient_tile(ConstPositions sums, std::int64_t channels, float* kernels) {
   using Vector = typename Cpu::Vector;
   for (std::int64_t c = 0; c < channels; c += Cpu::kLanes) {
@@ -231,12 +250,15 @@ SDTUNE_INLINE void kernel_gradient_tile(ConstPositions sums, std::int64_t channe
   TARGET void NAME##_kernel(const float* kernels, std::int64_t channels, bool flipped, Positions out) {            \
     kernel_tile<CPU>(kernels, channels, flipped, out);                                                             \
   }                                                                                                                \
+  TARGET void NAME##_kernel_panel(const PanelKernels& kernels, bool flipped, Positions out) {                      \
+    kernel_panel_tile<CPU>(kernels, flipped, out);                                                                 \
+  }                                                                                                                \
   TARGET void NAME##_kernel_gradient(ConstPositions sums, std::int64_t channels, float* kernels) {                 \
     kernel_gradient_tile<CPU>(sums, channels, kernels);                                                            \
   }                                                                                                                \
   constexpr Transforms NAME = {NAME##_input,           NAME##_input_bfloat16,  NAME##_output,                      \
                                NAME##_output_bfloat16, NAME##_output_gradient, NAME##_kernel,                      \
-                               NAME##_kernel_gradient};
+                               NAME##_kernel_panel,    NAME##_kernel_gradient};
 
 SDTUNE_WINOGRAD_TRANSFORMS(SDTUNE_AVX2, avx2_transforms, Avx2)
 SDTUNE_WINOGRAD_TRANSFORMS(SDTUNE_AVX512, avx512_transforms, Avx512)

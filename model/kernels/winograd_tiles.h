@@ -33,6 +33,13 @@ struct ConstPositions {
   std::int64_t step;
 };
 
+// A weight's kernels of 9 numbers that are transformed into a panel of columns (products/small_product_parts.h): that
+// of column j at depth d begins at data[d * depth_step + j * column_step].
+struct PanelKernels {
+  const float* data;
+  std::int64_t depth, depth_step, column_step;
+};
+
 // The transforms for a kind of CPU. Their results have the same bits on every kind.
 struct Transforms {
   // B^T d B of 6 x 6 pixels, row by row, each of `channels` numbers.
@@ -45,6 +52,9 @@ struct Transforms {
   void (*output_gradient)(const float* const* pixels, std::int64_t channels, Positions out);
   // G g G^T of the kernels [channels, 9] of one channel; `flipped`: of the kernels turned by 180 degrees.
   void (*kernel)(const float* kernels, std::int64_t channels, bool flipped, Positions out);
+  // The same of kChannelGroup columns, where position p's number of column j at depth d is
+  // out.data[p * step + d * kChannelGroup + j].
+  void (*kernel_panel)(const PanelKernels& kernels, bool flipped, Positions out);
   // G^T u G: the gradient of the kernels [channels, 9].
   void (*kernel_gradient)(ConstPositions sums, std::int64_t channels, float* kernels);
 };

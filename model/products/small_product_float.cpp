@@ -18,7 +18,8 @@ constexpr int64_t kFarApart = 256, kManyColumns = 256;
 
 // Of b's columns fewer than a panel has at its end, for which zeros stand.
 struct FloatPanel {
-  float* data;
+  const float* data;
+  int64_t step;  // from a row to the next
   int64_t depth, count;
   Matrix<float> next;  // the panel that comes after this one, in b; null data: none
 };
@@ -54,9 +55,15 @@ class NextLines {
   int64_t next_ = 0, row_ = 0, offset_ = 0;  // a row, or a column where those are dense, and a number in it
 };
 
+// Where such a panel is made.
+struct PackedPanel {
+  float* data;
+  int64_t depth, count;
+};
+
 // Columns that lie one behind the other, number by number.
 template <int64_t kWidth>
-SDTUNE_INLINE void pack_float_columns(const Matrix<float>& b, const FloatPanel& panel) {
+SDTUNE_INLINE void pack_float_columns(const Matrix<float>& b, const PackedPanel& panel) {
   const int64_t whole_depth = panel.depth / 4 * 4, whole_count = panel.count / 4 * 4;
   const auto copy_one = [&](int64_t i, int64_t j) SDTUNE_LAMBDA {
     panel.data[i * kWidth + j] = j < panel.count ? b.data[i + j * b.column_step] : 0.0f;
@@ -77,7 +84,7 @@ SDTUNE_INLINE void pack_float_columns(const Matrix<float>& b, const FloatPanel& 
 // Whole vectors of a whole panel: of copies of a length that only the call knows GCC makes "rep movs", whose start took
 // a quarter of the product's time with AVX2.
 template <class Cpu>
-SDTUNE_INLINE void pack_floats(const Matrix<float>& b, const FloatPanel& panel) {
+SDTUNE_INLINE void pack_floats(const Matrix<float>& b, const PackedPanel& panel) {
   constexpr int64_t kWidth = 2 * Cpu::kLanes;
   if (b.column_step != 1) return pack_float_columns<kWidth>(b, panel);
   for (int64_t i = 0; i < panel.depth; ++i) {
@@ -121,7 +128,7 @@ SDTUNE_INLINE void multiply_floats(const Left& a, const FloatPanel& panel, int64
     constexpr int64_t kRows = decltype(group)::value;
     typename Cpu::Vector sums[kRows][kVectors] = {};
     next.prefetch_part();
-    multiply<Cpu>({a.data + row * a.row_step, a.row_step, a.depth_step}, {panel.data, kPanel}, panel.depth, sums);
+    multiply<Cpu>({a.data + row * a.row_step, a.row_step, a.depth_step}, {panel.data, panel.step}, panel.depth, sums);
     float* to = out.data + row * out.step;
     if (panel.count == kWidth) return store_sums<Cpu>(sums, to, out.step, out.adds);
     float numbers[kRows * kWidth];
@@ -162,7 +169,7 @@ SDTUNE_INLINE void multiply_columns(const SmallProduct<float>& product, const Bl
                                     int64_t count, const Matrix<float>& next) {
   constexpr int64_t kPanel = 2 * Cpu::kLanes;
   alignas(64) float numbers[kPanelDepth * kPanel];
-  FloatPanel panel = {numbers, 0, count, {}};
+  FloatPanel panel = {numbers, kPanel, 0, count, {}};
   FloatsOut out = {product.out + block.first_row * product.columns + column, product.columns,
                    block.first > 0 || product.adds || product.bias != nullptr};
   for (int64_t r = 0; block.first == 0 && product.bias != nullptr && r < block.rows; ++r) {
@@ -170,7 +177,7 @@ SDTUNE_INLINE void multiply_columns(const SmallProduct<float>& product, const Bl
   }
   for (int64_t first = block.first; first < block.end; first += kPanelDepth) {
     panel.depth = std::min(kPanelDepth, block.end - first);
-    pack_floats<Cpu>(product.b.at(first, column), panel);
+    pack_floats<Cpu>(product.b.at(first, column), {numbers, panel.depth, count});
     panel.next = next.data == nullptr ? next : next.at(first - block.first, 0);
     const Matrix<float> a = block.a.at(0, first - block.first);
     const Left left = {a.data, a.row_step, a.column_step};
@@ -207,7 +214,17 @@ SDTUNE_INLINE void multiply_part(const SmallProduct<float>& product, const Part&
   }
 }
 
+template <class Cpu>
+SDTUNE_INLINE void multiply_panel(const PanelProduct& product) {
+  const Left left = {product.a.data, product.a.row_step, product.a.column_step};
+  multiply_floats<Cpu, 2>(left, {product.panel, product.panel_step, product.depth, 2 * Cpu::kLanes, {}}, product.rows,
+                          {product.out, product.out_step, product.adds});
+}
+
 #if defined(__x86_64__)
+SDTUNE_AVX2 void panel_avx2(const PanelProduct& product) {
+  multiply_panel<Avx2>(product);
+}
 SDTUNE_AVX2 void part_avx2(const SmallProduct<float>& product, const Part& part) {
   multiply_part<Avx2>(product, part);
 }
@@ -227,6 +244,14 @@ MultiplyPart<float> multiply_part_by([[maybe_unused]] Vectors vectors) {
   return vectors == Vectors::kAvx2 ? part_avx2 : part_avx512;
 #else
   return nullptr;  // vectors_of_this_cpu() is unset here
+#endif
+}
+
+MultiplyPanel multiply_panel_by_avx2() {
+#if defined(__x86_64__)
+  return panel_avx2;
+#else
+  return nullptr;
 #endif
 }
 

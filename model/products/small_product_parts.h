@@ -45,6 +45,21 @@ MultiplyPart<float> multiply_part_by(Vectors vectors);
 // in a column of b are read in pairs: there `depth` and the other step are even, and `data` is aligned to 4 bytes.
 void multiply_bfloat16_part(const SmallProduct<c10::BFloat16>& product, const Part& part);
 
+// out [rows, 16] = a [rows, depth] times 16 columns of `depth` rows, and what out has where it adds.
+struct PanelProduct {
+  int64_t rows, depth;
+  Matrix<float> a;
+  const float* panel;
+  int64_t panel_step;
+  float* out;
+  int64_t out_step;
+  bool adds;
+};
+using MultiplyPanel = void (*)(const PanelProduct& product);
+inline constexpr int64_t kPanelColumns = 2 * Avx2::kLanes;
+// Its bits are those of multiply_part_by(Vectors::kAvx2) where its calls begin at multiples of 64 of the depth.
+MultiplyPanel multiply_panel_by_avx2();
+
 inline constexpr int64_t kOfThread = int64_t{1} << 18;  // multiplications that a second thread is worth
 
 // Threads share the rows, or the columns where those are more.

@@ -17,9 +17,10 @@ constexpr int64_t kChannels = 32;
 
 // What each transform makes of the same random numbers, by one kind of CPU.
 struct Results {
-  torch::Tensor input, output, output_gradient, kernel, flipped, kernel_gradient, input_bfloat16, output_bfloat16;
+  torch::Tensor input, output, output_gradient, kernel, flipped, kernel_gradient, input_bfloat16, output_bfloat16,
+      panel;
   std::vector<torch::Tensor> all() const {
-    return {input, output, output_gradient, kernel, flipped, kernel_gradient, input_bfloat16, output_bfloat16};
+    return {input, output, output_gradient, kernel, flipped, kernel_gradient, input_bfloat16, output_bfloat16, panel};
   }
 };
 
@@ -46,8 +47,8 @@ Results transform(Vectors vectors) {
   const auto at = [](const torch::Tensor& t) { return Positions{t.mutable_data_ptr<float>(), kChannels}; };
   const ConstPositions sums_at = {sums.const_data_ptr<float>(), kChannels};
   const auto tile = [](torch::Dtype dtype) { return torch::empty({kTile * kTile, kChannels}, dtype); };
-  Results out = {result(), tile(torch::kFloat32), result(), result(), result(), torch::empty({kChannels, kTaps}),
-                 result(), tile(torch::kBFloat16)};
+  Results out = {result(), tile(torch::kFloat32),  result(), result(), result(), torch::empty({kChannels, kTaps}),
+                 result(), tile(torch::kBFloat16), result()};
   const auto to = rows_of<float, kTile * kTile>(out.output);
   run.input_bfloat16(rows_of<c10::BFloat16, kPositions>(rounded_pixels).data(), kChannels, at(out.input_bfloat16));
   run.output_bfloat16(sums_at, bias.const_data_ptr<float>(), kChannels,
@@ -57,6 +58,8 @@ Results transform(Vectors vectors) {
   run.output_gradient(from.data(), kChannels, at(out.output_gradient));
   run.kernel(kernels.const_data_ptr<float>(), kChannels, false, at(out.kernel));
   run.kernel(kernels.const_data_ptr<float>(), kChannels, true, at(out.flipped));
+  run.kernel_panel({kernels.const_data_ptr<float>(), kChannels / kChannelGroup, kChannelGroup * kTaps, kTaps}, false,
+                   at(out.panel));
   run.kernel_gradient(sums_at, kChannels, out.kernel_gradient.mutable_data_ptr<float>());
   return out;
 }

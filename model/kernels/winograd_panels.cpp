@@ -1,0 +1,159 @@
+#include "model/kernels/winograd_panels.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "model/kernels/winograd_tiles.h"
+#include "model/products/cpu_vectors.h"
+#include "model/products/small_product_parts.h"
+
+namespace sdtune::model::winograd {
+namespace {
+
+// Measured with 2 threads on an EPYC of family 25, model 1: 64 tiles of 640 to 640 channels take as long both ways, 16
+// of 1280 to 1280 take 56 ms in place of 117, and the gradient of their kernels 89 in place of 153.
+constexpr int64_t kMostTiles = 64, kMostTilesOfGradient = 32;
+// Of so many panels and so much depth the 36 positions' numbers, 300 KB, stay in the second cache.
+constexpr int64_t kPanels = 2, kDepth = 64;
+// A panel's numbers, and a line between those of two positions: at multiples of 4096 bytes all of a kernel would fall
+// into one set of the first cache.
+constexpr int64_t kPanelNumbers = kDepth * kChannelGroup + 16;
+static_assert(kChannelGroup == products::kPanelColumns);
+
+// Threads share `count` pieces; run(begin, end, memory) has memory for panels of its own. Threads that allocate it
+// themselves would have its pages cleared at every call.
+template <class Run>
+void share(int64_t count, const Run& run) {
+  const int64_t shares = std::clamp<int64_t>(at::get_num_threads(), 1, count);
+  const torch::Tensor memory = torch::empty({shares, kPositions, kPanels, kPanelNumbers}, torch::kFloat32);
+  float* const numbers = memory.mutable_data_ptr<float>();
+  at::parallel_for(0, shares, 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      run(i * count / shares, (i + 1) * count / shares, numbers + i * memory.stride(0));
+    }
+  });
+}
+
+struct Kernels {
+  const float* data;
+  int64_t depth_step, column_step;
+  bool flipped;
+};
+
+// Sums of the panels [first, first + count).
+class PanelSums {
+ public:
+  PanelSums(const torch::Tensor& maps, const torch::Tensor& sums)
+      : maps_(maps.const_data_ptr<float>()),
+        sums_(sums.mutable_data_ptr<float>()),
+        tiles_(maps.size(1)),
+        depth_(maps.size(2)),
+        columns_(sums.size(2)) {}
+
+  void compute(const Kernels& kernels, int64_t first, int64_t count, float* memory) const {
+    for (int64_t begin = 0; begin < depth_; begin += kDepth) {
+      const int64_t depth = std::min(kDepth, depth_ - begin);
+      for (int64_t i = 0; i < count; ++i) {
+        const float* data =
+            kernels.data + begin * kernels.depth_step + (first + i) * kChannelGroup * kernels.column_step;
+        transforms(Vectors::kAvx2)
+            .kernel_panel({data, depth, kernels.depth_step, kernels.column_step}, kernels.flipped,
+                          {memory + i * kPanelNumbers, kPanels * kPanelNumbers});
+      }
+      for (int64_t i = 0; i < kPositions * count; ++i) add_panel(i / count, first, i % count, begin, depth, memory);
+    }
+  }
+
+ private:
+  void add_panel(int64_t position, int64_t first, int64_t i, int64_t begin, int64_t depth, const float* memory) const {
+    static const products::MultiplyPanel multiply_panel = products::multiply_panel_by_avx2();
+    multiply_panel({.rows = tiles_,
+                    .depth = depth,
+                    .a = {maps_ + position * tiles_ * depth_ + begin, depth_, 1},
+                    .panel = memory + (position * kPanels + i) * kPanelNumbers,
+                    .panel_step = kChannelGroup,
+                    .out = sums_ + position * tiles_ * columns_ + (first + i) * kChannelGroup,
+                    .out_step = columns_,
+                    .adds = begin > 0});
+  }
+
+  const float* maps_;
+  float* sums_;
+  int64_t tiles_, depth_, columns_;
+};
+
+// The gradients of the kernels from kChannelGroup channels that come out, [first, first + kChannelGroup), to `count`
+// that go in, from `begin` on.
+class KernelGradients {
+ public:
+  KernelGradients(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& gradient)
+      : dy_(dy.const_data_ptr<float>()),
+        x_(x.const_data_ptr<float>()),
+        gradient_(gradient.mutable_data_ptr<float>()),
+        tiles_(x.size(1)),
+        out_(dy.size(2)),
+        in_(x.size(2)) {}
+
+  void compute(int64_t first, int64_t begin, int64_t count, float* memory) const {
+    static const products::MultiplyPanel multiply_panel = products::multiply_panel_by_avx2();
+    for (int64_t position = 0; position < kPositions; ++position) {
+      for (int64_t i = 0; i < count; i += kChannelGroup) {
+        multiply_panel({.rows = kChannelGroup,
+                        .depth = tiles_,
+                        .a = {dy_ + position * tiles_ * out_ + first, 1, out_},
+                        .panel = x_ + position * tiles_ * in_ + begin + i,
+                        .panel_step = in_,
+                        .out = memory + position * kPanelNumbers + i,
+                        .out_step = kDepth,
+                        .adds = false});
+      }
+    }
+    for (int64_t i = 0; i < kChannelGroup; ++i) {
+      transforms(Vectors::kAvx2)
+          .kernel_gradient({memory + i * kDepth, kPanelNumbers}, count,
+                           gradient_ + ((first + i) * in_ + begin) * kTaps);
+    }
+  }
+
+ private:
+  const float *dy_, *x_;
+  float* gradient_;
+  int64_t tiles_, out_, in_;
+};
+
+}  // namespace
+
+bool takes_panels(int64_t tiles) {
+  return tiles <= kMostTiles && vectors_of_this_cpu() == Vectors::kAvx2;
+}
+
+bool writes_panels(int64_t tiles) {
+  return tiles <= kMostTilesOfGradient && vectors_of_this_cpu() == Vectors::kAvx2;
+}
+
+void multiply_by_kernels(const torch::Tensor& maps, const torch::Tensor& weight, bool flipped,
+                         const torch::Tensor& sums) {
+  const int64_t row = weight.size(1) * kTaps;
+  const Kernels kernels = {weight.const_data_ptr<float>(), flipped ? row : kTaps, flipped ? kTaps : row, flipped};
+  const PanelSums panel_sums(maps, sums);
+  share(sums.size(2) / kChannelGroup, [&](int64_t begin, int64_t end, float* memory) {
+    for (int64_t first = begin; first < end; first += kPanels) {
+      panel_sums.compute(kernels, first, std::min(kPanels, end - first), memory);
+    }
+  });
+}
+
+void write_kernel_gradient(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& gradient) {
+  const KernelGradients gradients(dy, x, gradient);
+  const int64_t in = x.size(2);
+  share(dy.size(2) / kChannelGroup, [&](int64_t begin, int64_t end, float* memory) {
+    for (int64_t group = begin; group < end; ++group) {
+      for (int64_t i = 0; i < in; i += kDepth) {
+        gradients.compute(group * kChannelGroup, i, std::min(kDepth, in - i), memory);
+      }
+    }
+  });
+}
+
+}  // namespace sdtune::model::winograd

@@ -1,0 +1,90 @@
+#include "model/kernels/winograd_panels.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "model/kernels/winograd_blocks.h"
+#include "model/kernels/winograd_tiles.h"
+#include "model/products/cpu_vectors.h"
+#include "model/products/small_product.h"
+
+namespace sdtune::model::winograd {
+namespace {
+
+// Channels that go in and come out, and tiles.
+class WinogradPanels : public testing::TestWithParam<std::tuple<int64_t, int64_t, int64_t>> {
+ protected:
+  void SetUp() override {
+    if (!vectors_of_this_cpu()) GTEST_SKIP() << "a CPU without AVX2 never takes them";
+    torch::manual_seed(0);
+    std::tie(in_, out_, tiles_) = GetParam();
+    weight_ = torch::randn({out_, in_, 3, 3});
+    x_ = torch::randn({kPositions, tiles_, in_});
+    dy_ = torch::randn({kPositions, tiles_, out_});
+  }
+
+  // By way of all transformed kernels: [36, out, in].
+  torch::Tensor kernels(bool flipped) const { return transformed_weight(weight_, {0, out_}, {0, in_}, flipped); }
+
+  static torch::Tensor products(const torch::Tensor& a, const torch::Tensor& b) {
+    torch::Tensor sums = torch::empty({kPositions, a.size(1), b.size(2)});
+    small_products(a, b, sums, /*adds=*/false, Vectors::kAvx2);
+    return sums;
+  }
+
+  torch::Tensor by_panels(const torch::Tensor& maps, bool flipped) const {
+    torch::Tensor sums = torch::full({kPositions, tiles_, flipped ? in_ : out_}, 7.0);
+    multiply_by_kernels(maps, weight_, flipped, sums);
+    return sums;
+  }
+
+  int64_t in_, out_, tiles_;
+  torch::Tensor weight_, x_, dy_;
+};
+
+TEST_P(WinogradPanels, HaveTheBitsOfProductsWithAllTransformedKernels) {
+  EXPECT_TRUE(by_panels(x_, false).equal(products(x_, kernels(false).transpose(1, 2))));
+  EXPECT_TRUE(by_panels(dy_, true).equal(products(dy_, kernels(true))));
+  EXPECT_FALSE(by_panels(dy_, true).equal(products(dy_, kernels(false)))) << "kernels that were not turned";
+}
+
+TEST_P(WinogradPanels, GradientOfKernelsHasTheBitsOfWholeProducts) {
+  torch::Tensor found = torch::full({out_, in_, 3, 3}, 7.0), expected = torch::empty({out_, in_, 3, 3});
+  write_kernel_gradient(dy_, x_, found);
+  write_weight_gradient(products(dy_.transpose(1, 2), x_), 0, expected);
+  EXPECT_TRUE(found.equal(expected));
+  EXPECT_FALSE(found.equal(expected.flip(2)));
+}
+
+TEST_P(WinogradPanels, BitsDoNotDependOnThreads) {
+  const int threads = at::get_num_threads();
+  torch::Tensor gradients[2];
+  torch::Tensor sums[2];
+  for (int i = 0; i < 2; ++i) {
+    at::set_num_threads(1 + 2 * i);
+    sums[i] = by_panels(x_, false);
+    gradients[i] = torch::empty({out_, in_, 3, 3});
+    write_kernel_gradient(dy_, x_, gradients[i]);
+  }
+  at::set_num_threads(threads);
+  EXPECT_TRUE(sums[0].equal(sums[1]));
+  EXPECT_TRUE(gradients[0].equal(gradients[1]));
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, WinogradPanels,
+                         testing::Values(std::tuple(64, 64, 16), std::tuple(16, 16, 1), std::tuple(80, 48, 6),
+                                         std::tuple(144, 208, 33), std::tuple(128, 96, 64)));
+
+// With a thousand tiles transformed kernels are read often: panels would make them anew for nothing.
+TEST(WinogradPanelsChoice, IsOfFewTilesWithAvx2) {
+  const bool has_avx2_alone = vectors_of_this_cpu() == Vectors::kAvx2;
+  EXPECT_EQ(takes_panels(64), has_avx2_alone);
+  EXPECT_EQ(writes_panels(32), has_avx2_alone);
+  EXPECT_FALSE(takes_panels(65));
+  EXPECT_FALSE(writes_panels(33));
+}
+
+}  // namespace
+}  // namespace sdtune::model::winograd
