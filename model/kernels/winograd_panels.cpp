@@ -39,6 +39,30 @@ struct Kernels {
   const float* data;
   int64_t depth_step, column_step;
   bool flipped;
+
+  const float* at(int64_t depth, int64_t column) const { return data + depth * depth_step + column * column_step; }
+};
+
+// Lines of memory of the kernels that are transformed next, which are asked for while products are computed: each
+// column or depth begins elsewhere, which the CPU does not foresee.
+class KernelLines {
+ public:
+  KernelLines(const Kernels& kernels, int64_t begin, int64_t depth, int64_t column, int64_t columns)
+      : first_(kernels.at(begin, column)),
+        step_(kernels.flipped ? kernels.depth_step : kernels.column_step),
+        in_a_row_((kernels.flipped ? columns : depth) * kTaps / kLine + 1),
+        lines_((kernels.flipped ? depth : columns) * in_a_row_) {}
+
+  void prefetch_part(int64_t part, int64_t parts) const {
+    for (int64_t i = lines_ * part / parts; i < lines_ * (part + 1) / parts; ++i) {
+      __builtin_prefetch(first_ + i / in_a_row_ * step_ + i % in_a_row_ * kLine, 0, 2);
+    }
+  }
+
+ private:
+  static constexpr int64_t kLine = 16;  // numbers
+  const float* first_;
+  int64_t step_, in_a_row_, lines_;
 };
 
 // Sums of the panels [first, first + count).
@@ -53,15 +77,23 @@ class PanelSums {
 
   void compute(const Kernels& kernels, int64_t first, int64_t count, float* memory) const {
     for (int64_t begin = 0; begin < depth_; begin += kDepth) {
-      const int64_t depth = std::min(kDepth, depth_ - begin);
+      const int64_t depth = std::min(kDepth, depth_ - begin), end = begin + depth;
       for (int64_t i = 0; i < count; ++i) {
-        const float* data =
-            kernels.data + begin * kernels.depth_step + (first + i) * kChannelGroup * kernels.column_step;
         transforms(Vectors::kAvx2)
-            .kernel_panel({data, depth, kernels.depth_step, kernels.column_step}, kernels.flipped,
-                          {memory + i * kPanelNumbers, kPanels * kPanelNumbers});
+            .kernel_panel(
+                {kernels.at(begin, (first + i) * kChannelGroup), depth, kernels.depth_step, kernels.column_step},
+                kernels.flipped, {memory + i * kPanelNumbers, kPanels * kPanelNumbers});
       }
-      for (int64_t i = 0; i < kPositions * count; ++i) add_panel(i / count, first, i % count, begin, depth, memory);
+      const KernelLines next =
+          end < depth_
+              ? KernelLines(kernels, end, std::min(kDepth, depth_ - end), first * kChannelGroup, count * kChannelGroup)
+              : KernelLines(kernels, 0, std::min(kDepth, depth_),
+                            std::min((first + count) * kChannelGroup, columns_ - count * kChannelGroup),
+                            count * kChannelGroup);
+      for (int64_t i = 0; i < kPositions * count; ++i) {
+        next.prefetch_part(i, kPositions * count);
+        add_panel(i / count, first, i % count, begin, depth, memory);
+      }
     }
   }
 
