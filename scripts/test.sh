@@ -23,7 +23,7 @@ selected=()
 [ -z "${SDTUNE_SHORT_TESTS:-}" ] || selected=(-m "not long")
 OMP_NUM_THREADS=${OMP_NUM_THREADS-1} .venv/bin/python -m pytest tests/python "${selected[@]}" --ignore tests/python/test_demo.py \
   --ignore tests/python/test_container.py --ignore tests/python/test_release.py \
-  --ignore tests/python/test_stable_diffusion_cpp.py -n "${SDTUNE_TEST_JOBS:-$(nproc)}" --dist loadfile "$@"
+  --ignore tests/python/test_stable_diffusion_cpp.py -n "${SDTUNE_TEST_JOBS:-$(nproc)}" --dist loadfile --durations 30 "$@"
 # The demo has the machine to itself, as its users do.
-[ $# -gt 0 ] || .venv/bin/python -m pytest tests/python/test_demo.py
+[ $# -gt 0 ] || .venv/bin/python -m pytest tests/python/test_demo.py "${selected[@]}"
 echo "test: setup and build $built s, ctest $((ran_ctest - built)) s, pytest $((SECONDS - ran_ctest)) s"

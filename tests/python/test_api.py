@@ -353,6 +353,7 @@ def test_ctrl_c_ends_a_call_after_its_step(tiny_sd1: Path) -> None:
     assert child.returncode == 0 and "interrupted (1, 32, 32, 3)" in lines and "900" not in lines
 
 
+@pytest.mark.long
 def test_signals_of_a_timer_leave_a_generation_as_it_is(tiny_sd1: Path) -> None:
     """A profiler sends such: the frames of their handlers must not land where a product of matrices keeps its data."""
     program = textwrap.dedent(f"""

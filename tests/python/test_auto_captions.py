@@ -76,6 +76,7 @@ def test_a_missing_classifier_is_named(photos: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long
 def test_a_rate_shows_photos_with_and_without(photos: Path, tmp_path: Path) -> None:
     """Half is between all and none, each a loss of its own; the same command gives the same bits."""
     losses = {}

@@ -23,10 +23,16 @@ FIDELITY_AT_LEAST = 0.4
 THREADS = {"OMP_NUM_THREADS": str(os.cpu_count() or 1)}
 
 
+@pytest.fixture(scope="module", params=["portrait-64", pytest.param("portrait-128", marks=pytest.mark.long)])
+def base(request: pytest.FixtureRequest) -> str:
+    """The default base takes twice as long as the smaller one."""
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tuned(base: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("demo") / "me"
-    ended = run(["train", "--images", str(PHOTOS), "--output", str(output)], timeout=1200, **THREADS)
+    ended = run(["train", "--images", str(PHOTOS), "--output", str(output), "--base", base], timeout=1200, **THREADS)
     assert ended.returncode == 0, ended.stderr
     assert "real portraits need" not in ended.stderr
     return output
@@ -58,10 +64,10 @@ def test_the_report_shows_base_and_model_side_by_side(tuned: Path) -> None:
     assert page.index("<img") < page.index("<polyline")  # portraits before curves
 
 
-def test_the_sheet_has_the_photos_the_base_and_the_tuned_model(tuned: Path, tmp_path: Path) -> None:
+def test_the_sheet_has_the_photos_the_base_and_the_tuned_model(base: str, tuned: Path, tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.png"
     ended = run(["sample", "--model", str(tuned), "--prompts", "demo", "--steps", "4", "--grid", str(sheet), "--compare",
-                 "portrait-128", "--references", str(PHOTOS), "--output", str(tmp_path / "pictures")], **THREADS)
+                 base, "--references", str(PHOTOS), "--output", str(tmp_path / "pictures")], **THREADS)
     assert ended.returncode == 0, ended.stderr
     assert sheet.is_file() and len(list((tmp_path / "pictures").glob("*.png"))) >= 6
 

@@ -133,6 +133,7 @@ def test_reads_the_subject_off_rendered_photos(classifier: Path, quick: list[str
     assert other.returncode == 2 and "--subject" in other.stderr
 
 
+@pytest.mark.long
 def test_the_base_is_the_one_that_the_run_names(classifier: Path, tiny_base: Path, tmp_path: Path) -> None:
     """Where --base is not given; one that is gone is said by name."""
     folder = tmp_path / "run"

@@ -160,6 +160,7 @@ def test_lost_best_weights_are_named_and_the_last_ones_taken(base: Path, watched
     assert weights(output) != weights(watched)
 
 
+@pytest.mark.long
 def test_two_ranks_see_the_same_curve(base: Path, watched: Path, tmp_path: Path) -> None:
     output = tmp_path / "ranks"
     options = words(base, output, "--gradient-accumulation-steps", "1")

@@ -170,6 +170,7 @@ def test_photos_without_a_face_are_named_before_the_first_step(parts: dict[str, 
     assert not list((tmp_path / "run").glob("checkpoints/*"))
 
 
+@pytest.mark.long
 def test_several_subjects_have_their_own_photos(parts: dict[str, Path], tmp_path: Path) -> None:
     second = tmp_path / "second"
     shutil.copytree(parts["images"], second)
@@ -203,6 +204,7 @@ for line in sys.stdin.buffer:
 """
 
 
+@pytest.mark.long
 def test_an_evaluation_that_fails_costs_its_result_and_nothing_else(parts: dict[str, Path], watched: Path,
                                                                     tmp_path: Path) -> None:
     """A checkpoint is saved, a warning says what happened, the next evaluation starts the program anew, and the weights

@@ -128,6 +128,7 @@ def test_own_photos_are_trained_in_the_background_stopped_and_resumed(base: Path
     assert (tmp_path / "runs/me/model" / name).read_bytes() == (undisturbed.model_path / name).read_bytes()
 
 
+@pytest.mark.long
 def test_the_lora_gives_the_same_images_in_diffusers(base: Path, tmp_path: Path) -> None:
     cells = run("lora_in_diffusers.ipynb", tmp_path, photos=str(ROOT / "examples/me"), base=str(base), output="runs/lora", steps=60)
     between, changed = map(int, re.search(r"differ by (\d+) of 255 at most; the LoRA changes pixels by up to (\d+)",
@@ -182,6 +183,7 @@ def mypy(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
                           text=True, env=os.environ | place, check=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_mypy_takes_the_code_of_the_notebooks(path: Path, tmp_path: Path) -> None:
     code = "\n".join(cell.source for cell in code_of(path)) + "\n"

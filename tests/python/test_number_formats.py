@@ -81,8 +81,8 @@ def test_a_broken_table_is_one_line_and_doctor_fails(machine: dict[str, str], tm
     assert ended.returncode == 2 and "processors.yaml:2" in ended.stderr
 
 
-def test_tune_machine_writes_the_table_that_auto_reads(machine: dict[str, str], tmp_path: Path) -> None:
-    ended = run(["tune-machine", "--rounds", "1", "--json"], **machine)
+def test_tune_machine_writes_the_table_that_auto_reads(machine: dict[str, str], tiny_base: Path, tmp_path: Path) -> None:
+    ended = run(["tune-machine", "--rounds", "1", "--base", str(tiny_base), "--json"], **machine)
     assert ended.returncode == 0, ended.stderr
     report = json.loads(ended.stdout)
     assert report["processor"] == "Test family 1 model 2, avx512f" and report["table"] == machine["SDTUNE_PROCESSORS"]

@@ -92,7 +92,7 @@ def compare(output: Path, reference: Reference) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize(("outside", "normalised", "settings"), [
-    (0.1, False, SETTINGS), (0.3, True, replace(SETTINGS, loss_type="huber", snr_gamma=5.0))])
+    pytest.param(0.1, False, SETTINGS, marks=pytest.mark.long), (0.3, True, replace(SETTINGS, loss_type="huber", snr_gamma=5.0))])
 def test_masked_loss_equals_the_plain_loop(outside: float, normalised: bool, settings: Settings,
                                            material: tuple[Path, Path, Path, Path], tmp_path: Path) -> None:
     base, _, seen, class_photos = material

@@ -162,6 +162,7 @@ def test_pretrain_rates_average_and_threads(tmp_path: Path) -> None:
         assert changed["vae"] == plain["vae"] and changed["unet"] != plain["unet"], option
 
 
+@pytest.mark.long
 def test_pretrain_classifier_and_evaluations(tmp_path: Path) -> None:
     """A portrait classifier of the asked steps and rate; the base is evaluated as often as asked, with the classifier that is there."""
     classifiers = []

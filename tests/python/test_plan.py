@@ -111,6 +111,7 @@ def test_images_of_evaluations_are_counted_like_class_images() -> None:
     assert base == sum(weights[f"weights of {part}"] for part in ("unet", "vae", "text_encoder"))
 
 
+@pytest.mark.long
 def test_a_small_card_is_told_what_would_fit(tmp_path: Path) -> None:
     """GPUs and prices are the user's; the run's own epochs and steps price it."""
     savings = json.loads(run(["plan", "--images", str(ME), "--json", *FLOAT32]).stdout)["savings"]
@@ -133,6 +134,7 @@ def test_a_small_card_is_told_what_would_fit(tmp_path: Path) -> None:
     assert "does not fit: training needs" in text.stdout and "EUR a model" in text.stdout
 
 
+@pytest.mark.long
 def test_probe_times_this_machine_and_leaves_nothing(tmp_path: Path) -> None:
     found = plan("--images", ME, "--probe", "--output", tmp_path / "run", "--max-train-steps", 500,
                  "--train-batch-size", 1, "--num-class-images", 8)

@@ -130,6 +130,7 @@ FINE = ["--design", "portrait-128", "--num-images", "64", "--features-images", "
         "--vae-adversarial-start", "1", "--text-steps", "1", "--text-batch-size", "4", "--device", "cpu"]
 
 
+@pytest.mark.long
 def test_portrait_128_hands_its_stages_on_without_their_checkpoints(tmp_path: Path) -> None:
     """Each finished stage's result stands for it; another base's words and text encoder are begun with."""
     words = ["--initial-text-encoder", str(ROOT / "models" / "portrait-64")]
@@ -156,6 +157,7 @@ def test_portrait_128_hands_its_stages_on_without_their_checkpoints(tmp_path: Pa
     assert longer.returncode == 3 and "vae" in longer.stderr and "other steps" in longer.stderr, longer.stderr
 
 
+@pytest.mark.long
 def test_the_decoder_alone_leaves_the_latents_as_they_are(tmp_path: Path) -> None:
     """`--vae-decoder-only` changes the decoder of portrait-128 and nothing else; its perceptual term reads the classifier that is named."""
     base = ROOT / "models" / "portrait-128"
@@ -196,6 +198,7 @@ def test_the_whole_autoencoder_goes_on_from_a_models(tmp_path: Path) -> None:
         assert ({"encoder", "decoder"} <= changed) if part == "vae" else not changed
 
 
+@pytest.mark.long
 def test_the_autoencoder_of_the_first_images_needs_no_others(tmp_path: Path) -> None:
     """`--vae-images 64` of 128 is what 64 images alone give, and belongs to what a checkpoint was made with."""
     words = ["--stage", "vae", "--vae-steps", "20"]

@@ -213,6 +213,7 @@ def test_a_photo_report_shows_what_is_wrong_with_each_photo(tmp_path: Path) -> N
     assert "refused: " in repr(report) and "warning: " in repr(report)
 
 
+@pytest.mark.long
 def test_a_large_photo_report_is_bounded(tmp_path: Path) -> None:
     """Noise of many megapixels, hundreds of photos and of refused files; one photo is in memory at a time."""
     noise = np.random.default_rng(0).integers(0, 256, (1500, 2000, 3), dtype=np.uint8)

@@ -120,6 +120,7 @@ def with_tools(folder: Path, **variables: str) -> dict[str, str]:
     return environment(PATH=path, SDTUNE=str(SDTUNE), **variables)
 
 
+@pytest.mark.long
 def test_torchrun_on_one_node_and_on_two(base: Path, photos: Path, tmp_path: Path) -> None:  # noqa: F811
     """Two ranks on one machine, and one on each of two, with the real torchrun: the same bits."""
     one = subprocess.run([str(TEMPLATES / "torchrun_one_node.sh"), *words_of_train(base, photos, tmp_path / "one")],
