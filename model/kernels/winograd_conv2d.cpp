@@ -112,7 +112,7 @@ torch::Tensor weight_gradient(const torch::Tensor& x, const torch::Tensor& dy) {
   const int64_t out = dy.size(1), in = x.size(1);
   torch::Tensor gradient = torch::empty({out, in, 3, 3}, x.options().requires_grad(false));
   const TensorMemoryScope scratch;
-  if (winograd::writes_panels(winograd::tile_count(x))) {
+  if (winograd::takes_panels_for_gradient(winograd::tile_count(x))) {
     const TileBlock all = {0, winograd::tile_count(x)};
     winograd::write_kernel_gradient(winograd::transformed_gradient(dy, all), winograd::transformed_input(x, all),
                                     gradient);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/core/cpu_implementation.h"
 #include "model/kernels/winograd_tiles.h"
 #include "model/products/cpu_vectors.h"
 #include "model/products/small_product_parts.h"
@@ -12,7 +13,7 @@ namespace sdtune::model::winograd {
 namespace {
 
 // Measured with 2 threads on an EPYC of family 25, model 1: 64 tiles of 640 to 640 channels take as long both ways, 16
-// of 1280 to 1280 take 56 ms in place of 117, and the gradient of their kernels 89 in place of 153.
+// of 1280 to 1280 take 50 ms in place of 117, and the gradient of their kernels 89 in place of 153.
 constexpr int64_t kMostTiles = 64, kMostTilesOfGradient = 32;
 // Of so many panels and so much depth the 36 positions' numbers, 300 KB, stay in the second cache.
 constexpr int64_t kPanels = 2, kDepth = 64;
@@ -154,14 +155,19 @@ class KernelGradients {
   int64_t tiles_, out_, in_;
 };
 
+// Whether Winograd's products are ours on this CPU (multiply_batches in matrix_product.h).
+bool multiplies_itself() {
+  return vectors_of_this_cpu() == Vectors::kAvx2 && cpu_implementation().small_products;
+}
+
 }  // namespace
 
 bool takes_panels(int64_t tiles) {
-  return tiles <= kMostTiles && vectors_of_this_cpu() == Vectors::kAvx2;
+  return tiles <= kMostTiles && multiplies_itself();
 }
 
-bool writes_panels(int64_t tiles) {
-  return tiles <= kMostTilesOfGradient && vectors_of_this_cpu() == Vectors::kAvx2;
+bool takes_panels_for_gradient(int64_t tiles) {
+  return tiles <= kMostTilesOfGradient && multiplies_itself();
 }
 
 void multiply_by_kernels(const torch::Tensor& maps, const torch::Tensor& weight, bool flipped,

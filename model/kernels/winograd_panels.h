@@ -5,11 +5,12 @@
 
 namespace sdtune::model::winograd {
 
-// Whether that is faster for so many tiles, on this CPU: with AVX2, where our own products are the fastest, and with
-// few tiles, where bringing transformed kernels to memory and back takes longer than the products.
+// Whether that is faster for so many tiles, on this CPU: with AVX2, where our own products are the fastest and the
+// kind's choice (small_products in core/cpu_implementation.h), and with few tiles, where bringing transformed kernels
+// to memory and back takes longer than the products.
 bool takes_panels(int64_t tiles);
 // The same for the gradient of the kernels.
-bool writes_panels(int64_t tiles);
+bool takes_panels_for_gradient(int64_t tiles);
 
 // sums [36, tiles, n] = transformed maps [36, tiles, m] times the transformed kernels of `weight`, float32 and
 // contiguous: [n, m, 3, 3], or where `flipped`, [m, n, 3, 3] with the kernels turned by 180 degrees. m and n are

@@ -28,7 +28,7 @@ torch::Tensor small_product(const torch::Tensor& a, const torch::Tensor& b, cons
 torch::Tensor small_product(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias, Vectors vectors);
 
 // out[i] = a[i] b[i], and the same added to out where `adds`: float32 a [N, m, k] and b [N, k, n], each with rows or
-// columns of neighbouring numbers, and out [N, m, n], contiguous. Worth it with AVX2, where is_small_product() of each.
+// columns of neighbouring numbers, and out [N, m, n], contiguous. Worth it with AVX2.
 void small_products(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& out, bool adds);
 void small_products(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& out, bool adds,
                     Vectors vectors);

@@ -45,7 +45,7 @@ MultiplyPart<float> multiply_part_by(Vectors vectors);
 // in a column of b are read in pairs: there `depth` and the other step are even, and `data` is aligned to 4 bytes.
 void multiply_bfloat16_part(const SmallProduct<c10::BFloat16>& product, const Part& part);
 
-// out [rows, 16] = a [rows, depth] times 16 columns of `depth` rows, and what out has where it adds.
+// out [rows, 16] = a [rows, depth] times 16 columns of `depth` rows, at most 64, and what out has where it adds.
 struct PanelProduct {
   int64_t rows, depth;
   Matrix<float> a;

@@ -5,6 +5,7 @@
 
 #include <tuple>
 
+#include "model/core/cpu_implementation.h"
 #include "model/kernels/winograd_blocks.h"
 #include "model/kernels/winograd_tiles.h"
 #include "model/products/cpu_vectors.h"
@@ -81,9 +82,14 @@ INSTANTIATE_TEST_SUITE_P(Sizes, WinogradPanels,
 TEST(WinogradPanelsChoice, IsOfFewTilesWithAvx2) {
   const bool has_avx2_alone = vectors_of_this_cpu() == Vectors::kAvx2;
   EXPECT_EQ(takes_panels(64), has_avx2_alone);
-  EXPECT_EQ(writes_panels(32), has_avx2_alone);
+  EXPECT_EQ(takes_panels_for_gradient(32), has_avx2_alone);
   EXPECT_FALSE(takes_panels(65));
-  EXPECT_FALSE(writes_panels(33));
+  EXPECT_FALSE(takes_panels_for_gradient(33));
+  CpuImplementation implementation;
+  implementation.small_products = false;
+  const CpuImplementationScope scope(implementation);
+  EXPECT_FALSE(takes_panels(16)) << "the kind's choice is a library's products";
+  EXPECT_FALSE(takes_panels_for_gradient(16));
 }
 
 }  // namespace
