@@ -7,7 +7,7 @@ option(SDTUNE_CUDA "Build the CUDA kernels and the NCCL backend (needs nvcc; no 
 option(SDTUNE_PCH "Precompile the LibTorch headers; OFF shows missing includes" ON)
 option(SDTUNE_WERROR "Warnings of C++ are errors; OFF where a wheel is built, for other compilers find other ones" ON)
 option(SDTUNE_UNITY "Compile sources in groups: a quarter of a first build's time; OFF compiles single files again" OFF)
-set(SDTUNE_UNITY_BATCH 16 CACHE STRING "Sources of a group")
+set(SDTUNE_UNITY_BATCH 32 CACHE STRING "Sources of a group")
 set(SDTUNE_SANITIZE "" CACHE STRING "Sanitizers, for example address,undefined or thread")
 set(SDTUNE_CUDA_ARCHITECTURES "release" CACHE STRING
     "GPU architectures: 'release', every one that this LibTorch supports, plus PTX; or a list like 86;90 for a developer's own GPU")

@@ -6,7 +6,7 @@ and those that hold a changed one.
     scripts/lint_groups.py BUILD_FOLDER --since COMMIT  with what changed since that commit, files that are not committed included
     scripts/lint_groups.py BUILD_FOLDER                 every group
 
-A group is what the build compiles at once (CMake's unity build): clang-tidy reads LibTorch's headers once for eight sources.
+A group is what the build compiles at once (CMake's unity build): clang-tidy reads LibTorch's headers once for up to sixteen sources.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ using std::string_view_literals::operator""sv;
 
 constexpr const char* kConvert = "convert it to JPEG or PNG, for example: magick FILE FILE.jpg";
 constexpr const char* kHeic = "convert it to JPEG (heif-convert FILE FILE.jpg), or set the phone to 'Most Compatible'";
-constexpr const char* kFrame = "save one frame of it as PNG, for example: magick 'FILE[0]' FILE.png";
+constexpr const char* kOneFrame = "save one frame of it as PNG, for example: magick 'FILE[0]' FILE.png";
 constexpr const char* kRaw = "develop it to JPEG or 16-bit PNG first, for example with darktable-cli FILE FILE.png";
 
 struct Signature {
@@ -24,7 +24,7 @@ struct Signature {
 };
 
 constexpr std::array kSignatures = {
-    Signature{"GIF8"sv, "a GIF", kFrame},
+    Signature{"GIF8"sv, "a GIF", kOneFrame},
     Signature{"II*\0"sv, "a TIFF or camera raw file", kRaw},
     Signature{"MM\0*"sv, "a TIFF or camera raw file", kRaw},
     Signature{"II+\0"sv, "a BigTIFF", kConvert},
@@ -47,7 +47,7 @@ ForeignFormat name_media_box(std::string_view bytes) {
   if (is_heic(bytes)) return {"a HEIC image", kHeic};
   if (brand == "avif" || brand == "avis") return {"an AVIF image", kConvert};
   if (brand.starts_with("crx")) return {"a camera raw file", kRaw};
-  return {"a video", kFrame};
+  return {"a video", kOneFrame};
 }
 
 }  // namespace

@@ -5,11 +5,6 @@
 
 namespace py = pybind11;
 
-namespace sdtune::python {
-// Weak: left out of a build without OpenCV.
-__attribute__((weak)) void register_image(py::module_& module);
-}  // namespace sdtune::python
-
 PYBIND11_MODULE(_native, module) {
   using namespace sdtune::python;  // NOLINT: the list below is all there is
   module.doc() = "The C++ core of sdtune. Import sdtune, which shows all of it.";
@@ -19,7 +14,9 @@ PYBIND11_MODULE(_native, module) {
   register_tokenizer(module);
   register_models(module);
   register_schedulers(module);
-  if (register_image != nullptr) register_image(module);
+#ifdef SDTUNE_READS_IMAGES
+  register_image(module);
+#endif
   register_observe(module);
   register_config(module);
   register_pipeline(module);

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <utility>
 
 #include "train/observe/event_record.h"
@@ -14,10 +13,6 @@
 namespace sdtune::train {
 
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 // TensorBoard reads the files of a folder in the order of their names, so attempts must sort by time.
 std::string file_name(double time) {
@@ -31,7 +26,7 @@ std::string file_name(double time) {
 EventFile::EventFile(Warn warn) : warn_(std::move(warn)) {}
 
 void EventFile::on_start(const RunSummary& summary) {
-  const double time = now();
+  const double time = unix_time();
   path_ = summary.output / file_name(time);
   const std::string failure = file_.open(path_);
   if (!failure.empty()) {
@@ -53,17 +48,18 @@ void EventFile::on_step(const StepEvent& event) {
 
 void EventFile::on_validation(const ValidationEvent& event) {
   if (event.loss) {
-    write(record_frame(scalars_event(now(), event.step, {{"validation_loss", static_cast<float>(*event.loss)}})));
+    write(record_frame(scalars_event(unix_time(), event.step, {{"validation_loss", static_cast<float>(*event.loss)}})));
   }
   for (std::size_t i = 0; i < event.images.size(); ++i) {
     const Image& image = event.images[i];
-    write(record_frame(image_event(
-        now(), event.step, {"validation/" + std::to_string(i), image.width, image.height, preview_png(event, i)})));
+    write(record_frame(
+        image_event(unix_time(), event.step,
+                    {"validation/" + std::to_string(i), image.width, image.height, preview_png(event, i)})));
   }
 }
 
 void EventFile::on_identity(const IdentityEvent& event) {
-  write(record_frame(scalars_event(now(), event.step,
+  write(record_frame(scalars_event(unix_time(), event.step,
                                    {{"likeness/identity", static_cast<float>(event.identity)},
                                     {"likeness/accepted", static_cast<float>(event.accepted)},
                                     {"likeness/prompt_fidelity", static_cast<float>(event.prompt_fidelity)},

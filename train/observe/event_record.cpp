@@ -1,6 +1,7 @@
 #include "train/observe/event_record.h"
 
 #include <bit>
+#include <chrono>
 #include <cstddef>
 
 #include "train/observe/crc32c.h"
@@ -61,6 +62,10 @@ std::uint32_t masked_crc(std::string_view bytes) {
 }
 
 }  // namespace
+
+double unix_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 std::string record_frame(std::string_view message) {
   std::string frame;

@@ -12,7 +12,10 @@ namespace sdtune::train {
 // A frame: length (8 bytes), masked CRC-32C of it, the message, masked CRC-32C of the message; little-endian.
 std::string record_frame(std::string_view message);
 
-// Encoded Event messages; `time` is in seconds since 1970, frame each with record_frame.
+// Seconds since 1970, now: the time of an event.
+double unix_time();
+
+// Encoded Event messages, `time` as of unix_time(); frame each with record_frame.
 std::string file_version_event(double time);
 // A session that starts at `step`: TensorBoard forgets what earlier files of the run say of this and later steps.
 std::string session_start_event(double time, std::int64_t step);

@@ -1,7 +1,8 @@
 #include "train/observe/validation_log.h"
 
-#include <chrono>
 #include <utility>
+
+#include "train/observe/event_record.h"
 
 namespace sdtune::train {
 
@@ -16,8 +17,7 @@ void ValidationLog::on_start(const RunSummary& summary) {
 void ValidationLog::on_validation(const ValidationEvent& event) {
   if (!event.loss) return;
   if (!path_.empty()) lines_.open(std::exchange(path_, {}), first_step_);
-  const std::chrono::duration<double> time = std::chrono::system_clock::now().time_since_epoch();
-  lines_.append({{"attempt", attempt_}, {"step", event.step}, {"loss", *event.loss}, {"time", time.count()}});
+  lines_.append({{"attempt", attempt_}, {"step", event.step}, {"loss", *event.loss}, {"time", unix_time()}});
 }
 
 }  // namespace sdtune::train

@@ -9,8 +9,8 @@ namespace sdtune::train {
 
 namespace {
 
-void append(std::vector<ModuleParameter>& list, const std::string& component, const torch::nn::Module& module,
-            std::int64_t group) {
+void append_parameters(std::vector<ModuleParameter>& list, const std::string& component,
+                       const torch::nn::Module& module, std::int64_t group) {
   for (const auto& parameter : module.named_parameters()) {
     list.push_back({component + "." + parameter.key(), parameter.value(), group});
   }
@@ -19,9 +19,10 @@ void append(std::vector<ModuleParameter>& list, const std::string& component, co
 // Of the components that are trained, text encoders first.
 std::vector<ModuleParameter> all_of_components(const model::ModelBundle& bundle, bool train_text_encoder) {
   std::vector<ModuleParameter> list;
-  if (train_text_encoder) append(list, "text_encoder", *bundle.text_encoder, kTextGroup);
-  if (train_text_encoder && bundle.is_xl()) append(list, "text_encoder_2", *bundle.text_encoder_2, kTextGroup);
-  append(list, "unet", *bundle.unet, kUnetGroup);
+  if (train_text_encoder) append_parameters(list, "text_encoder", *bundle.text_encoder, kTextGroup);
+  if (train_text_encoder && bundle.is_xl())
+    append_parameters(list, "text_encoder_2", *bundle.text_encoder_2, kTextGroup);
+  append_parameters(list, "unet", *bundle.unet, kUnetGroup);
   return list;
 }
 

@@ -1,12 +1,12 @@
 #include "train/track/tracker_log.h"
 
-#include <chrono>
 #include <utility>
 
 #include "model/files/json_file.h"
 #include "model/options/option_schema.h"
 #include "model/options/settings.h"
 #include "train/config/train_config.h"
+#include "train/observe/event_record.h"
 #include "train/observe/preview.h"
 #include "train/track/tracker_check.h"
 
@@ -17,10 +17,6 @@ namespace {
 constexpr const char* kIds = "trackers.json";
 constexpr const char* kLog = "trackers.log";
 constexpr const char* kGoesOn = "training continues without it";
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 // The options that the run resolved to, as its config.yaml has them.
 Json recorded_options(const std::filesystem::path& folder) {
@@ -92,7 +88,7 @@ void TrackerLog::on_step(const StepEvent& event) {
 
 void TrackerLog::on_validation(const ValidationEvent& event) {
   if (!process_) return;
-  if (event.loss) send_scalars(event.step, now(), {{"validation_loss", *event.loss}});
+  if (event.loss) send_scalars(event.step, unix_time(), {{"validation_loss", *event.loss}});
   if (event.images.empty()) return;
   const std::filesystem::path folder = preview_folder(folder_ / "samples", event.step);
   Json images = Json::array();
@@ -107,7 +103,7 @@ void TrackerLog::on_validation(const ValidationEvent& event) {
 
 void TrackerLog::on_identity(const IdentityEvent& event) {
   if (!process_) return;
-  send_scalars(event.step, now(),
+  send_scalars(event.step, unix_time(),
                {{"likeness/identity", event.identity},
                 {"likeness/accepted", event.accepted},
                 {"likeness/prompt_fidelity", event.prompt_fidelity},

@@ -8,7 +8,7 @@
 namespace sdtune::model {
 namespace {
 
-VaeConfig small() {
+VaeConfig small_vae() {
   VaeConfig config;
   config.block_out_channels = {16, 32, 32};
   config.norm_num_groups = 8;
@@ -16,7 +16,7 @@ VaeConfig small() {
 }
 
 TEST(AutoencoderKL, ParametersHaveDiffusersNames) {
-  const auto parameters = AutoencoderKL(small())->named_parameters();
+  const auto parameters = AutoencoderKL(small_vae())->named_parameters();
   for (const char* name :
        {"encoder.conv_in.weight", "encoder.down_blocks.0.resnets.0.norm1.weight",
         "encoder.down_blocks.1.downsamplers.0.conv.bias", "encoder.mid_block.attentions.0.group_norm.weight",
@@ -29,7 +29,7 @@ TEST(AutoencoderKL, ParametersHaveDiffusersNames) {
 
 TEST(AutoencoderKL, ScalesByItsFactorAndBoundsLogvar) {
   torch::manual_seed(0);
-  AutoencoderKL vae(small());
+  AutoencoderKL vae(small_vae());
   const torch::NoGradGuard no_grad;
   const Moments moments = vae->encode(1e4 * torch::randn({1, 3, 16, 24}));
   EXPECT_EQ(moments.mean.sizes(), (std::vector<int64_t>{1, 4, 4, 6}));

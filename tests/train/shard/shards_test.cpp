@@ -224,9 +224,9 @@ double difference(const Outcome& a, const Outcome& b) {
   return std::sqrt(sum / norm);
 }
 
-class EveryOptimizer : public ::testing::TestWithParam<const char*> {};
+class EveryShardedOptimizer : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(EveryOptimizer, OfTwoRanksHasTheBitsOfRanksThatShareNothing) {
+TEST_P(EveryShardedOptimizer, OfTwoRanksHasTheBitsOfRanksThatShareNothing) {
   for (const torch::ScalarType dtype : {torch::kFloat32, torch::kBFloat16}) {
     const Setting setting{.optimizer = GetParam(), .dtype = dtype, .steps = dtype == torch::kFloat32 ? 50 : 10};
     const Outcome whole = train(setting, Sharing::kNone);
@@ -245,16 +245,17 @@ void check_rank_order(const std::string& optimizer, std::int64_t steps) {
   }
 }
 
-TEST_P(EveryOptimizer, OfSeveralRanksHasTheBitsOfSumsInTheOrderOfRanks) {
+TEST_P(EveryShardedOptimizer, OfSeveralRanksHasTheBitsOfSumsInTheOrderOfRanks) {
   check_rank_order(GetParam(), 10);
 }
 
-// The long version: test_shard --gtest_also_run_disabled_tests --gtest_filter='*FiftySteps*'.
-TEST_P(EveryOptimizer, DISABLED_OfSeveralRanksHasThoseBitsAfterFiftySteps) {
+// The long version: the program of these tests with --gtest_also_run_disabled_tests --gtest_filter='*FiftySteps*'.
+TEST_P(EveryShardedOptimizer, DISABLED_OfSeveralRanksHasThoseBitsAfterFiftySteps) {
   check_rank_order(GetParam(), 50);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryOptimizer, ::testing::Values("adamw", "adamw_8bit", "adafactor", "lion", "prodigy"));
+INSTANTIATE_TEST_SUITE_P(All, EveryShardedOptimizer,
+                         ::testing::Values("adamw", "adamw_8bit", "adafactor", "lion", "prodigy"));
 
 TEST(Shards, StayCloseToSumsInAnotherOrder) {
   const Setting setting{.ranks = 4, .steps = 20};
