@@ -152,7 +152,6 @@ def test_complaint_14_class_images_are_counted_kohya_205(material: tuple[Path, P
     assert all("3 class images" in text for text in said)
 
 
-@pytest.mark.long
 def test_complaint_15_stopping_loses_nothing_diffusers_1698(material: tuple[Path, Path], tmp_path: Path) -> None:
     """SIGTERM, as rented machines send it, saves; going on gives the bytes of a run that was left alone."""
     long = ("--max-train-steps=200", "--checkpointing-steps=1000")

@@ -136,7 +136,6 @@ def test_a_wrong_step_fails(tmp_path: Path) -> None:
     assert "parity_fp32" in (tmp_path / "out" / "send_in.txt").read_text()
 
 
-@pytest.mark.long
 def test_a_plan_that_is_far_off_fails(tmp_path: Path) -> None:
     """A tenth of memory and time."""
     done = prove(tmp_path / "out", "--parts", "dreambooth", "--parts", "plan", "--steps", 8, SDTUNE_PROVE_FAULT="plan")
@@ -244,7 +243,6 @@ def test_a_call_ends_with_its_time(tmp_path: Path) -> None:
     assert parts_of(output)["dreambooth"]["status"] == "passed"
 
 
-@pytest.mark.long
 def test_diffusers_agrees_and_is_timed(whole: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     """Its UNet and torch's AdamW on the recorded steps, both formats. How long a step takes is told, and asserted nowhere."""
     output, _ = whole

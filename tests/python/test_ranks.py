@@ -289,7 +289,6 @@ def slow_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {"LD_PRELOAD": str(folder / "slow.so")}
 
 
-@pytest.mark.long
 def test_a_slow_checkpoint_is_no_lost_rank(base: Path, photos: Path, slow_disk: dict[str, str], tmp_path: Path) -> None:
     """Rank 0 writes for much longer than peer_timeout; the other one waits as long as rank 0's heart beats."""
     command = train_command(base, photos, tmp_path / "run", "--max-train-steps", "2", "--checkpointing-steps", "1")

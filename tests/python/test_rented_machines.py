@@ -139,7 +139,6 @@ def test_a_spent_budget_leaves_a_checkpoint_and_a_model(material: tuple[Path, Pa
     assert [attempt["attempt"] for attempt in attempts_of(output)] == [1, 2, 3]
 
 
-@pytest.mark.long
 def test_ranks_agree_on_a_spent_budget(material: tuple[Path, Path], tmp_path: Path) -> None:
     output = tmp_path / "run"
     ended = run(["launch", "--nproc", "2", "--", *words(material, output, *ENDLESS, "--max-cost", "0.008", "--price-per-hour",

@@ -55,7 +55,6 @@ def succeed(cluster: Cluster, job: str, name: str) -> Path:
     return cluster.hosts[0].own / name
 
 
-@pytest.mark.long
 def test_four_ranks_of_two_nodes_equal_one_process(cluster: Cluster, one_process: np.ndarray) -> None:  # noqa: F811
     """By srun's own variables; another seed is the mutant. Preempted by a job of a higher partition: requeued, and byte-equal in the end."""
     plain = succeed(cluster, submit(cluster, "plain"), "plain")

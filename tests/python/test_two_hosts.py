@@ -143,7 +143,6 @@ def test_two_ranks_on_each_of_two_hosts_equal_one_process(starts, hosts: list[Ho
     assert relative(weights_of(hosts[0].own / "run"), one_process) > 1e-5
 
 
-@pytest.mark.long
 def test_a_host_that_is_lost_is_replaced_by_an_empty_one(hosts: list[Host], base: Path, photos: Path) -> None:  # noqa: F811
     """Its cable is pulled and its processes end; then it comes again with nothing but base and photos. No bit changes."""
     words = training("--max-train-steps", "40", "--checkpointing-steps", "5")
