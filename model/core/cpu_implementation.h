@@ -25,6 +25,7 @@ struct CpuImplementation {
   bool small_products = true;         // ours where is_small_product() (products/small_product.h), else a library's
   bool bfloat16_winograd = true;      // as winograd_convolutions, of an autoencoder's maps in bfloat16
   bool short_exponentials = true;     // where attention by pairs rounds them anyway, else to a float32's last place
+  bool winograd_panels = true;  // kernels as the products of small maps read them (kernels/winograd_panels.h), else all
 
   bool operator==(const CpuImplementation&) const = default;
 };
@@ -60,6 +61,7 @@ inline constexpr std::array kCpuChoices = {
     CpuChoice{"small_products", &CpuImplementation::small_products, {"registers", "library"}, true},
     CpuChoice{"convolutions_3x3_bfloat16", &CpuImplementation::bfloat16_winograd, {"winograd", "direct"}, true},
     CpuChoice{"attention_exponential_bfloat16", &CpuImplementation::short_exponentials, {"short", "long"}, true},
+    CpuChoice{"convolutions_3x3_kernels", &CpuImplementation::winograd_panels, {"panels", "whole"}, true},
 };
 
 // For a kind of processor that nothing was measured on: ours; products by oneDNN with AVX-512, which MKL keeps its
@@ -69,7 +71,7 @@ CpuImplementation default_cpu_implementation();
 // "attention tiled, products mkl, convolutions patches, layout channels_last, convolutions_3x3 winograd,
 // attention_bfloat16 pairs, attention_backward_bfloat16 pairs, convolutions_bfloat16 patches,
 // attention_heads multiples_of_4, attention_causal tiled, small_products registers, convolutions_3x3_bfloat16
-// winograd, attention_exponential_bfloat16 short".
+// winograd, attention_exponential_bfloat16 short, convolutions_3x3_kernels panels".
 std::string implementation_text(const CpuImplementation& implementation);
 
 // What holds now: that of the innermost scope, else what the process's source says, which is asked once, else the

@@ -6,14 +6,13 @@
 
 #include "model/core/cpu_implementation.h"
 #include "model/kernels/winograd_tiles.h"
-#include "model/products/cpu_vectors.h"
 #include "model/products/small_product_parts.h"
 
 namespace sdtune::model::winograd {
 namespace {
 
-// Measured with 2 threads on an EPYC of family 25, model 1: 64 tiles of 640 to 640 channels take as long both ways, 16
-// of 1280 to 1280 take 50 ms in place of 117, and the gradient of their kernels 89 in place of 153.
+// Measured with 2 threads on an EPYC of family 25, model 1 (AVX2): 64 tiles of 640 to 640 channels take as long both
+// ways, 16 of 1280 to 1280 take 50 ms in place of 117, and the gradient of their kernels 89 in place of 153.
 constexpr int64_t kMostTiles = 64, kMostTilesOfGradient = 32;
 // Of so many panels and so much depth the 36 positions' numbers, 300 KB, stay in the second cache.
 constexpr int64_t kPanels = 2, kDepth = 64;
@@ -69,8 +68,10 @@ class KernelLines {
 // Sums of the panels [first, first + count).
 class PanelSums {
  public:
-  PanelSums(const torch::Tensor& maps, const torch::Tensor& sums)
-      : maps_(maps.const_data_ptr<float>()),
+  PanelSums(const torch::Tensor& maps, const torch::Tensor& sums, Vectors vectors)
+      : vectors_(vectors),
+        multiply_panel_(products::multiply_panel_by(vectors)),
+        maps_(maps.const_data_ptr<float>()),
         sums_(sums.mutable_data_ptr<float>()),
         tiles_(maps.size(1)),
         depth_(maps.size(2)),
@@ -80,10 +81,9 @@ class PanelSums {
     for (int64_t begin = 0; begin < depth_; begin += kDepth) {
       const int64_t depth = std::min(kDepth, depth_ - begin), end = begin + depth;
       for (int64_t i = 0; i < count; ++i) {
-        transforms(Vectors::kAvx2)
-            .kernel_panel(
-                {kernels.at(begin, (first + i) * kChannelGroup), depth, kernels.depth_step, kernels.column_step},
-                kernels.flipped, {memory + i * kPanelNumbers, kPanels * kPanelNumbers});
+        transforms(vectors_).kernel_panel(
+            {kernels.at(begin, (first + i) * kChannelGroup), depth, kernels.depth_step, kernels.column_step},
+            kernels.flipped, {memory + i * kPanelNumbers, kPanels * kPanelNumbers});
       }
       const KernelLines next =
           end < depth_
@@ -100,17 +100,18 @@ class PanelSums {
 
  private:
   void add_panel(int64_t position, int64_t first, int64_t i, int64_t begin, int64_t depth, const float* memory) const {
-    static const products::MultiplyPanel multiply_panel = products::multiply_panel_by_avx2();
-    multiply_panel({.rows = tiles_,
-                    .depth = depth,
-                    .a = {maps_ + position * tiles_ * depth_ + begin, depth_, 1},
-                    .panel = memory + (position * kPanels + i) * kPanelNumbers,
-                    .panel_step = kChannelGroup,
-                    .out = sums_ + position * tiles_ * columns_ + (first + i) * kChannelGroup,
-                    .out_step = columns_,
-                    .adds = begin > 0});
+    multiply_panel_({.rows = tiles_,
+                     .depth = depth,
+                     .a = {maps_ + position * tiles_ * depth_ + begin, depth_, 1},
+                     .panel = memory + (position * kPanels + i) * kPanelNumbers,
+                     .panel_step = kChannelGroup,
+                     .out = sums_ + position * tiles_ * columns_ + (first + i) * kChannelGroup,
+                     .out_step = columns_,
+                     .adds = begin > 0});
   }
 
+  Vectors vectors_;
+  products::MultiplyPanel multiply_panel_;
   const float* maps_;
   float* sums_;
   int64_t tiles_, depth_, columns_;
@@ -120,8 +121,10 @@ class PanelSums {
 // that go in, from `begin` on.
 class KernelGradients {
  public:
-  KernelGradients(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& gradient)
-      : dy_(dy.const_data_ptr<float>()),
+  KernelGradients(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& gradient, Vectors vectors)
+      : vectors_(vectors),
+        multiply_panel_(products::multiply_panel_by(vectors)),
+        dy_(dy.const_data_ptr<float>()),
         x_(x.const_data_ptr<float>()),
         gradient_(gradient.mutable_data_ptr<float>()),
         tiles_(x.size(1)),
@@ -129,52 +132,51 @@ class KernelGradients {
         in_(x.size(2)) {}
 
   void compute(int64_t first, int64_t begin, int64_t count, float* memory) const {
-    static const products::MultiplyPanel multiply_panel = products::multiply_panel_by_avx2();
     for (int64_t position = 0; position < kPositions; ++position) {
       for (int64_t i = 0; i < count; i += kChannelGroup) {
-        multiply_panel({.rows = kChannelGroup,
-                        .depth = tiles_,
-                        .a = {dy_ + position * tiles_ * out_ + first, 1, out_},
-                        .panel = x_ + position * tiles_ * in_ + begin + i,
-                        .panel_step = in_,
-                        .out = memory + position * kPanelNumbers + i,
-                        .out_step = kDepth,
-                        .adds = false});
+        multiply_panel_({.rows = kChannelGroup,
+                         .depth = tiles_,
+                         .a = {dy_ + position * tiles_ * out_ + first, 1, out_},
+                         .panel = x_ + position * tiles_ * in_ + begin + i,
+                         .panel_step = in_,
+                         .out = memory + position * kPanelNumbers + i,
+                         .out_step = kDepth,
+                         .adds = false});
       }
     }
     for (int64_t i = 0; i < kChannelGroup; ++i) {
-      transforms(Vectors::kAvx2)
-          .kernel_gradient({memory + i * kDepth, kPanelNumbers}, count,
-                           gradient_ + ((first + i) * in_ + begin) * kTaps);
+      transforms(vectors_).kernel_gradient({memory + i * kDepth, kPanelNumbers}, count,
+                                           gradient_ + ((first + i) * in_ + begin) * kTaps);
     }
   }
 
  private:
+  Vectors vectors_;
+  products::MultiplyPanel multiply_panel_;
   const float *dy_, *x_;
   float* gradient_;
   int64_t tiles_, out_, in_;
 };
 
-// Whether Winograd's products are ours on this CPU (multiply_batches in matrix_product.h).
-bool multiplies_itself() {
-  return vectors_of_this_cpu() == Vectors::kAvx2 && cpu_implementation().small_products;
+bool makes_panels() {
+  return vectors_of_this_cpu() && cpu_implementation().winograd_panels;
 }
 
 }  // namespace
 
 bool takes_panels(int64_t tiles) {
-  return tiles <= kMostTiles && multiplies_itself();
+  return tiles <= kMostTiles && makes_panels();
 }
 
 bool takes_panels_for_gradient(int64_t tiles) {
-  return tiles <= kMostTilesOfGradient && multiplies_itself();
+  return tiles <= kMostTilesOfGradient && makes_panels();
 }
 
 void multiply_by_kernels(const torch::Tensor& maps, const torch::Tensor& weight, bool flipped,
-                         const torch::Tensor& sums) {
+                         const torch::Tensor& sums, Vectors vectors) {
   const int64_t row = weight.size(1) * kTaps;
   const Kernels kernels = {weight.const_data_ptr<float>(), flipped ? row : kTaps, flipped ? kTaps : row, flipped};
-  const PanelSums panel_sums(maps, sums);
+  const PanelSums panel_sums(maps, sums, vectors);
   share(sums.size(2) / kChannelGroup, [&](int64_t begin, int64_t end, float* memory) {
     for (int64_t first = begin; first < end; first += kPanels) {
       panel_sums.compute(kernels, first, std::min(kPanels, end - first), memory);
@@ -182,8 +184,9 @@ void multiply_by_kernels(const torch::Tensor& maps, const torch::Tensor& weight,
   });
 }
 
-void write_kernel_gradient(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& gradient) {
-  const KernelGradients gradients(dy, x, gradient);
+void write_kernel_gradient(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& gradient,
+                           Vectors vectors) {
+  const KernelGradients gradients(dy, x, gradient, vectors);
   const int64_t in = x.size(2);
   share(dy.size(2) / kChannelGroup, [&](int64_t begin, int64_t end, float* memory) {
     for (int64_t group = begin; group < end; ++group) {

@@ -217,13 +217,20 @@ SDTUNE_INLINE void multiply_part(const SmallProduct<float>& product, const Part&
 template <class Cpu>
 SDTUNE_INLINE void multiply_panel(const PanelProduct& product) {
   const Left left = {product.a.data, product.a.row_step, product.a.column_step};
-  multiply_floats<Cpu, 2>(left, {product.panel, product.panel_step, product.depth, 2 * Cpu::kLanes, {}}, product.rows,
-                          {product.out, product.out_step, product.adds});
+  multiply_floats<Cpu, kPanelColumns / Cpu::kLanes>(
+      left, {product.panel, product.panel_step, product.depth, kPanelColumns, {}}, product.rows,
+      {product.out, product.out_step, product.adds});
 }
 
 #if defined(__x86_64__)
 SDTUNE_AVX2 void panel_avx2(const PanelProduct& product) {
   multiply_panel<Avx2>(product);
+}
+SDTUNE_AVX512 void panel_avx512(const PanelProduct& product) {
+  multiply_panel<Avx512>(product);
+}
+SDTUNE_AVX2 void panel_avx512_by_avx2(const PanelProduct& product) {
+  multiply_panel<Avx512>(product);
 }
 SDTUNE_AVX2 void part_avx2(const SmallProduct<float>& product, const Part& part) {
   multiply_part<Avx2>(product, part);
@@ -247,9 +254,10 @@ MultiplyPart<float> multiply_part_by([[maybe_unused]] Vectors vectors) {
 #endif
 }
 
-MultiplyPanel multiply_panel_by_avx2() {
+MultiplyPanel multiply_panel_by([[maybe_unused]] Vectors vectors) {
 #if defined(__x86_64__)
-  return panel_avx2;
+  if (vectors == Vectors::kAvx512ByAvx2) return panel_avx512_by_avx2;
+  return vectors == Vectors::kAvx2 ? panel_avx2 : panel_avx512;
 #else
   return nullptr;
 #endif

@@ -57,8 +57,9 @@ struct PanelProduct {
 };
 using MultiplyPanel = void (*)(const PanelProduct& product);
 inline constexpr int64_t kPanelColumns = 2 * Avx2::kLanes;
-// Its bits are those of multiply_part_by(Vectors::kAvx2) where its calls begin at multiples of 64 of the depth.
-MultiplyPanel multiply_panel_by_avx2();
+// Its bits are those of multiply_part_by(), the same for all vectors, where its calls begin at multiples of 64 of the
+// depth.
+MultiplyPanel multiply_panel_by(Vectors vectors);
 
 inline constexpr int64_t kOfThread = int64_t{1} << 18;  // multiplications that a second thread is worth
 

@@ -100,7 +100,7 @@ def test_tune_machine_writes_the_table_that_auto_reads(machine: dict[str, str], 
     written = Path(machine["SDTUNE_PROCESSORS"]).read_text()
     assert all(f"{key}: {report[key]}\n" in written for key in ("sample", "train", "attention", "products", "convolutions", "layout", "convolutions_3x3", "attention_bfloat16",
                                                               "attention_backward_bfloat16", "convolutions_bfloat16", "attention_heads", "attention_causal", "small_products", "convolutions_3x3_bfloat16",
-                                                              "attention_exponential_bfloat16"))
+                                                              "attention_exponential_bfloat16", "convolutions_3x3_kernels"))
 
 
 @pytest.mark.parametrize(("given", "message"), [(["--rounds", "0"], "--rounds"), (["--images", "nowhere"], "nowhere"), (["--base", "nowhere"], "nowhere")])
@@ -128,10 +128,10 @@ def test_a_resumed_run_keeps_the_implementations_of_its_checkpoint(machine: dict
     libraries = {"attention": "library", "products": "mkl", "convolutions": "library", "layout": "contiguous", "convolutions_3x3": "direct",
                  "attention_bfloat16": "float32", "attention_backward_bfloat16": "float32", "convolutions_bfloat16": "library",
                  "attention_heads": "multiples_of_8", "attention_causal": "library", "small_products": "library",
-                 "convolutions_3x3_bfloat16": "direct", "attention_exponential_bfloat16": "long"}
+                 "convolutions_3x3_bfloat16": "direct", "attention_exponential_bfloat16": "long", "convolutions_3x3_kernels": "whole"}
     ours = {"attention": "tiled", "convolutions": "patches", "layout": "channels_last", "convolutions_3x3": "winograd", "attention_bfloat16": "pairs",
             "attention_backward_bfloat16": "pairs", "convolutions_bfloat16": "patches", "attention_heads": "multiples_of_4", "attention_causal": "tiled", "small_products": "registers",
-            "convolutions_3x3_bfloat16": "winograd", "attention_exponential_bfloat16": "short"}
+            "convolutions_3x3_bfloat16": "winograd", "attention_exponential_bfloat16": "short", "convolutions_3x3_kernels": "panels"}
     know(machine, more="".join(f", {key}: {value}" for key, value in libraries.items()))
     whole, resumed, other = tmp_path / "whole", tmp_path / "resumed", tmp_path / "other"
     for output, steps in ((whole, "3"), (resumed, "2")):

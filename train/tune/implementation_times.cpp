@@ -18,7 +18,8 @@ bool has_no_alternative(const CpuChoice& choice) {
   const std::string_view name = choice.name;
   const bool is_by_onednn = name == "products" || name == "convolutions_bfloat16";
   const bool is_by_pairs = name.starts_with("attention") && name.ends_with("bfloat16");
-  const bool is_by_vectors = name == "attention_heads" || name == "attention_causal" || name == "small_products";
+  const bool is_by_vectors = name == "attention_heads" || name == "attention_causal" || name == "small_products" ||
+                             name == "convolutions_3x3_kernels";
   return (is_by_onednn && !model::can_multiply_by_onednn()) || (is_by_pairs && !model::can_multiply_bfloat16_pairs()) ||
          (is_by_vectors && !model::vectors_of_this_cpu());
 }

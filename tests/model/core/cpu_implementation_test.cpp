@@ -8,7 +8,7 @@ namespace sdtune::model {
 namespace {
 
 constexpr CpuImplementation kOfLibraries{false, false, false, false, false, false, false,
-                                         false, false, false, false, false, false};
+                                         false, false, false, false, false, false, false};
 
 int asked = 0;
 
@@ -74,7 +74,7 @@ TEST_F(CpuImplementations, EachChoiceHasItsOwnNameAndPlace) {
             "attention library, products mkl, convolutions library, layout contiguous, convolutions_3x3 direct, "
             "attention_bfloat16 float32, attention_backward_bfloat16 float32, convolutions_bfloat16 library, "
             "attention_heads multiples_of_8, attention_causal library, small_products library, "
-            "convolutions_3x3_bfloat16 direct, attention_exponential_bfloat16 long");
+            "convolutions_3x3_bfloat16 direct, attention_exponential_bfloat16 long, convolutions_3x3_kernels whole");
 }
 
 TEST_F(CpuImplementations, TheLayoutIsThatOfMapsOnTheCpuAlone) {

@@ -35,10 +35,16 @@ class WinogradPanels : public testing::TestWithParam<std::tuple<int64_t, int64_t
     return sums;
   }
 
-  torch::Tensor by_panels(const torch::Tensor& maps, bool flipped) const {
+  torch::Tensor by_panels(const torch::Tensor& maps, bool flipped, Vectors vectors = Vectors::kAvx2) const {
     torch::Tensor sums = torch::full({kPositions, tiles_, flipped ? in_ : out_}, 7.0);
-    multiply_by_kernels(maps, weight_, flipped, sums);
+    multiply_by_kernels(maps, weight_, flipped, sums, vectors);
     return sums;
+  }
+
+  torch::Tensor kernel_gradient(Vectors vectors) const {
+    torch::Tensor gradient = torch::full({out_, in_, 3, 3}, 7.0);
+    write_kernel_gradient(dy_, x_, gradient, vectors);
+    return gradient;
   }
 
   int64_t in_, out_, tiles_;
@@ -52,11 +58,18 @@ TEST_P(WinogradPanels, HaveTheBitsOfProductsWithAllTransformedKernels) {
 }
 
 TEST_P(WinogradPanels, GradientOfKernelsHasTheBitsOfWholeProducts) {
-  torch::Tensor found = torch::full({out_, in_, 3, 3}, 7.0), expected = torch::empty({out_, in_, 3, 3});
-  write_kernel_gradient(dy_, x_, found);
+  const torch::Tensor found = kernel_gradient(Vectors::kAvx2), expected = torch::empty({out_, in_, 3, 3});
   write_weight_gradient(products(dy_.transpose(1, 2), x_), 0, expected);
   EXPECT_TRUE(found.equal(expected));
   EXPECT_FALSE(found.equal(expected.flip(2)));
+}
+
+TEST_P(WinogradPanels, BitsDoNotDependOnVectors) {
+  for (const Vectors vectors : {*vectors_of_this_cpu(), Vectors::kAvx512ByAvx2}) {
+    EXPECT_TRUE(by_panels(x_, false, vectors).equal(by_panels(x_, false)));
+    EXPECT_TRUE(by_panels(dy_, true, vectors).equal(by_panels(dy_, true)));
+    EXPECT_TRUE(kernel_gradient(vectors).equal(kernel_gradient(Vectors::kAvx2)));
+  }
 }
 
 TEST_P(WinogradPanels, BitsDoNotDependOnThreads) {
@@ -66,8 +79,7 @@ TEST_P(WinogradPanels, BitsDoNotDependOnThreads) {
   for (int i = 0; i < 2; ++i) {
     at::set_num_threads(1 + 2 * i);
     sums[i] = by_panels(x_, false);
-    gradients[i] = torch::empty({out_, in_, 3, 3});
-    write_kernel_gradient(dy_, x_, gradients[i]);
+    gradients[i] = kernel_gradient(Vectors::kAvx2);
   }
   at::set_num_threads(threads);
   EXPECT_TRUE(sums[0].equal(sums[1]));
@@ -79,16 +91,19 @@ INSTANTIATE_TEST_SUITE_P(Sizes, WinogradPanels,
                                          std::tuple(144, 208, 33), std::tuple(128, 96, 64)));
 
 // With a thousand tiles transformed kernels are read often: panels would make them anew for nothing.
-TEST(WinogradPanelsChoice, IsOfFewTilesWithAvx2) {
-  const bool has_avx2_alone = vectors_of_this_cpu() == Vectors::kAvx2;
-  EXPECT_EQ(takes_panels(64), has_avx2_alone);
-  EXPECT_EQ(takes_panels_for_gradient(32), has_avx2_alone);
-  EXPECT_FALSE(takes_panels(65));
-  EXPECT_FALSE(takes_panels_for_gradient(33));
+TEST(WinogradPanelsChoice, IsOfFewTilesWithVectors) {
+  const bool has_vectors = vectors_of_this_cpu().has_value();
   CpuImplementation implementation;
-  implementation.small_products = false;
+  {
+    const CpuImplementationScope scope(implementation);
+    EXPECT_EQ(takes_panels(64), has_vectors);
+    EXPECT_EQ(takes_panels_for_gradient(32), has_vectors);
+    EXPECT_FALSE(takes_panels(65));
+    EXPECT_FALSE(takes_panels_for_gradient(33));
+  }
+  implementation.winograd_panels = false;
   const CpuImplementationScope scope(implementation);
-  EXPECT_FALSE(takes_panels(16)) << "the kind's choice is a library's products";
+  EXPECT_FALSE(takes_panels(16)) << "the kind's choice is whole kernels";
   EXPECT_FALSE(takes_panels_for_gradient(16));
 }
 

@@ -73,7 +73,7 @@ TEST_F(MachineChecks, AnUnknownProcessorWithBfloat16Warns) {
   EXPECT_EQ(check_formats(kind, {}).status, CheckStatus::kWarn);
   EXPECT_EQ(check_formats(plain, {}).status, CheckStatus::kOk);
   const CpuImplementation library{false, false, false, false, false, false, false,
-                                  false, false, false, false, false, false};
+                                  false, false, false, false, false, false, false};
   const MachineCheck known = check_formats(kind, ProcessorEntry{kind, "bfloat16", "float32", "here", library});
   EXPECT_EQ(known.status, CheckStatus::kOk);
   EXPECT_EQ(known.found,
@@ -81,7 +81,7 @@ TEST_F(MachineChecks, AnUnknownProcessorWithBfloat16Warns) {
             "library, layout contiguous, convolutions_3x3 direct, "
             "attention_bfloat16 float32, attention_backward_bfloat16 float32, convolutions_bfloat16 library, "
             "attention_heads multiples_of_8, attention_causal library, small_products library, "
-            "convolutions_3x3_bfloat16 direct, attention_exponential_bfloat16 long");
+            "convolutions_3x3_bfloat16 direct, attention_exponential_bfloat16 long, convolutions_3x3_kernels whole");
 }
 
 TEST_F(MachineChecks, MoreThreadsThanTheContainerAllowsWarn) {

@@ -23,9 +23,10 @@ TEST(RunState, OfBeforeAChoiceGoesOnWithout) {
   const Json json = state_with_implementation(ours);
   EXPECT_EQ(RunState::from_json(json, "state").implementation, ours);
   const std::vector<std::string> later = {
-      "convolutions_3x3",      "attention_bfloat16",        "attention_backward_bfloat16",
-      "convolutions_bfloat16", "attention_heads",           "attention_causal",
-      "small_products",        "convolutions_3x3_bfloat16", "attention_exponential_bfloat16"};
+      "convolutions_3x3",        "attention_bfloat16",        "attention_backward_bfloat16",
+      "convolutions_bfloat16",   "attention_heads",           "attention_causal",
+      "small_products",          "convolutions_3x3_bfloat16", "attention_exponential_bfloat16",
+      "convolutions_3x3_kernels"};
   for (const model::CpuChoice& choice : model::kCpuChoices) {
     Json older = json;
     older["implementation"].erase(choice.name);
@@ -49,7 +50,7 @@ TEST(RunState, WithoutARecordGoesOnWithoutWhatCameLater) {
             "attention tiled, products mkl, convolutions patches, layout channels_last, convolutions_3x3 direct, "
             "attention_bfloat16 float32, attention_backward_bfloat16 float32, convolutions_bfloat16 library, "
             "attention_heads multiples_of_8, attention_causal library, small_products library, "
-            "convolutions_3x3_bfloat16 direct, attention_exponential_bfloat16 long");
+            "convolutions_3x3_bfloat16 direct, attention_exponential_bfloat16 long, convolutions_3x3_kernels whole");
 }
 
 TEST(RunState, RefusesWhatIsNoChoice) {
