@@ -12,7 +12,9 @@ namespace sdtune::model::winograd {
 namespace {
 
 // Measured with 2 threads on an EPYC of family 25, model 1 (AVX2): 64 tiles of 640 to 640 channels take as long both
-// ways, 16 of 1280 to 1280 take 50 ms in place of 117, and the gradient of their kernels 89 in place of 153.
+// ways, 16 of 1280 to 1280 take 50 ms in place of 117, and the gradient of their kernels 89 in place of 153. With
+// AVX-512 on one of model 17 a forward pass of 10 M parameters takes 0.86 of the time, with up to 128 tiles by panels
+// too.
 constexpr int64_t kMostTiles = 64, kMostTilesOfGradient = 32;
 // Of so many panels and so much depth the 36 positions' numbers, 300 KB, stay in the second cache.
 constexpr int64_t kPanels = 2, kDepth = 64;
