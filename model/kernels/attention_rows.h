@@ -7,6 +7,7 @@
 #include "model/kernels/attention_tiles.h"
 #include "model/kernels/attention_work.h"
 #include "model/products/register_products.h"
+#include "model/products/transposes.h"
 
 namespace sdtune::model::attention {
 
@@ -115,7 +116,7 @@ SDTUNE_INLINE void transpose(const float* rows, int64_t count, const Sizes& size
   const int64_t width = packed_width(sizes);
   for (int64_t r = 0; r < count; r += 4) {
     for (int64_t i = 0; i < sizes.head; i += 4) {
-      transpose_square(rows + r * width + i, width, columns + i * kQueries + r, kQueries);
+      transpose_4x4(rows + r * width + i, width, columns + i * kQueries + r, kQueries);
     }
   }
   if (count == kQueries) return;

@@ -26,7 +26,7 @@ class PackedWeights {
   // so the rounding, depend on it.
   torch::Tensor of_convolution(const torch::Tensor& weight, const torch::Tensor& x, const ConvShape& shape);
   // Whether it keeps a weight [out, in, 3, 3] transformed: large ones take too much memory, and transforming them is a
-  // quarter of their convolution. SD 1.5's at 512 px come to 0.9 GB, not to 1.3. One of bfloat16 would take eight times
+  // quarter of their convolution. SD 1.5's at 512 px come to 1.0 GB. One of bfloat16 would take eight times
   // its memory, for maps so large that transforming it is next to nothing.
   static bool keeps_winograd(const torch::Tensor& weight);
   // weight [out, in, 3, 3] as winograd_weight makes it, whatever the map's size.

@@ -11,8 +11,9 @@
 namespace sdtune::model {
 
 // Whether winograd_conv2d takes these and is faster: on a CPU with AVX2, float32 or, where no gradient is asked for,
-// bfloat16, x in channels_last, kernel size 3, stride 1, padding 1, channels a multiple of 16, and enough pixels and
-// channels.
+// bfloat16, x in channels_last, kernel size 3, stride 1, padding 1, channels a multiple of 16, enough pixels and
+// channels, and where kernels are not transformed by panels (winograd_panels.h) at most two channels that come out for
+// each pixel.
 bool can_convolve_by_winograd(const torch::Tensor& x, const torch::Tensor& weight, const ConvShape& shape);
 
 // As torch::conv2d with padding 1 for x [B, in, H, W], weight [out, in, 3, 3] and bias [out] or undefined

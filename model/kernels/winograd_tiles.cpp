@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/products/transposes.h"
+
 namespace sdtune::model::winograd {
 namespace {
 
@@ -181,37 +183,89 @@ SDTUNE_INLINE void output_gradient_tile(const float* const* pixels, std::int64_t
   });
 }
 
+// The numbers of one tap of a vector's kernels, whose first numbers lie `step` apart, from those of all 9.
+template <class Cpu>
+SDTUNE_INLINE void load_kernels(const float* from, std::int64_t step, bool flipped, typename Cpu::Vector (&g)[3][3]) {
+  using Vector = typename Cpu::Vector;
+  EightFloats eights[Cpu::kLanes / 8][8];
+#pragma GCC unroll 2
+  for (std::int64_t part = 0; part < Cpu::kLanes / 8; ++part) transpose_8x8(from + 8 * part * step, step, eights[part]);
+  Vector taps[kTaps];
+#pragma GCC unroll 8
+  for (std::int64_t tap = 0; tap < 8; ++tap) {
+    if constexpr (Cpu::kLanes == 8) {
+      taps[tap] = eights[0][tap];
+    } else {
+      taps[tap] =
+          __builtin_shufflevector(eights[0][tap], eights[1][tap], 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    }
+  }
+  for (std::int64_t lane = 0; lane < Cpu::kLanes; ++lane) taps[8][lane] = from[lane * step + 8];
+#pragma GCC unroll 9
+  for (std::int64_t tap = 0; tap < kTaps; ++tap) g[tap / 3][tap % 3] = flipped ? taps[kTaps - 1 - tap] : taps[tap];
+}
+
 template <class Cpu>
 SDTUNE_INLINE void kernel_tile(const float* kernels, std::int64_t channels, bool flipped, Positions out) {
   using Vector = typename Cpu::Vector;
   write_positions<Cpu>(channels, out, [&](std::int64_t c, Vector(&u)[kSeen][kSeen]) SDTUNE_LAMBDA {
     Vector g[3][3];
-    for (std::int64_t tap = 0; tap < kTaps; ++tap) {
-      Vector& one = g[tap / 3][tap % 3];
-      const float* from = kernels + c * kTaps + (flipped ? kTaps - 1 - tap : tap);
-      for (std::int64_t lane = 0; lane < Cpu::kLanes; ++lane) one[lane] = from[lane * kTaps];
-    }
+    load_kernels<Cpu>(kernels + c * kTaps, kTaps, flipped, g);
     transform(g, u, [](const auto& from, auto& to) SDTUNE_LAMBDA { kernel_row(from, to); });
   });
 }
 
+template <class Vector>
+SDTUNE_INLINE void write_panel_row(const Vector (&g)[3][3], float* to, std::int64_t step) {
+  Vector u[kSeen][kSeen];
+  transform(g, u, [](const auto& from, auto& transformed) SDTUNE_LAMBDA { kernel_row(from, transformed); });
+  for (std::int64_t i = 0; i < kPositions; ++i) store_vector(to + i * step, u[i / kSeen][i % kSeen]);
+}
+
+// Of columns whose kernels lie one behind the other from depth to depth. Where columns begin multiples of 4096 bytes
+// apart, lines of them drive each other out of the first cache: so kRun kernels of each are read together.
 template <class Cpu>
-SDTUNE_INLINE void kernel_panel_tile(const PanelKernels& kernels, bool flipped, Positions out) {
-  using Vector = typename Cpu::Vector;
-  for (std::int64_t d = 0; d < kernels.depth; ++d) {
-    for (std::int64_t c = 0; c < kChannelGroup; c += Cpu::kLanes) {
-      const float* from = kernels.data + d * kernels.depth_step + c * kernels.column_step;
-      float* to = out.data + d * kChannelGroup + c;
-      Vector g[3][3], u[kSeen][kSeen];
-      for (std::int64_t tap = 0; tap < kTaps; ++tap) {
-        Vector& one = g[tap / 3][tap % 3];
-        const float* of_tap = from + (flipped ? kTaps - 1 - tap : tap);
-        for (std::int64_t lane = 0; lane < Cpu::kLanes; ++lane) one[lane] = of_tap[lane * kernels.column_step];
+SDTUNE_INLINE void deep_kernel_panel(const PanelKernels& kernels, Positions out) {
+  constexpr std::int64_t kRun = 8;
+  alignas(64) float numbers[kRun * kTaps * kChannelGroup];  // [depth, tap, column]
+  for (std::int64_t begin = 0; begin < kernels.depth; begin += kRun) {
+    for (std::int64_t c = 0; c < kChannelGroup; c += 8) {
+      const float* from = kernels.data + begin * kTaps + c * kernels.column_step;
+      for (std::int64_t i = 0; i < kRun * kTaps; i += 8) {
+        EightFloats columns[8];
+        transpose_8x8(from + i, kernels.column_step, columns);
+#pragma GCC unroll 8
+        for (std::int64_t k = 0; k < 8; ++k) store_vector(numbers + (i + k) * kChannelGroup + c, columns[k]);
       }
-      transform(g, u, [](const auto& one, auto& transformed) SDTUNE_LAMBDA { kernel_row(one, transformed); });
-      for (std::int64_t i = 0; i < kPositions; ++i) store_vector(to + i * out.step, u[i / kSeen][i % kSeen]);
+    }
+    for (std::int64_t d = 0; d < kRun; ++d) {
+      for (std::int64_t c = 0; c < kChannelGroup; c += Cpu::kLanes) {
+        typename Cpu::Vector g[3][3];
+        for (std::int64_t tap = 0; tap < kTaps; ++tap) {
+          load_vector(numbers + (d * kTaps + tap) * kChannelGroup + c, g[tap / 3][tap % 3]);
+        }
+        write_panel_row(g, out.data + (begin + d) * kChannelGroup + c, out.step);
+      }
     }
   }
+}
+
+// Of kernels that are turned by 180 degrees, whose columns lie one behind the other.
+template <class Cpu>
+SDTUNE_INLINE void flipped_kernel_panel(const PanelKernels& kernels, Positions out) {
+  for (std::int64_t d = 0; d < kernels.depth; ++d) {
+    for (std::int64_t c = 0; c < kChannelGroup; c += Cpu::kLanes) {
+      typename Cpu::Vector g[3][3];
+      load_kernels<Cpu>(kernels.data + d * kernels.depth_step + c * kTaps, kTaps, /*flipped=*/true, g);
+      write_panel_row(g, out.data + d * kChannelGroup + c, out.step);
+    }
+  }
+}
+
+template <class Cpu>
+SDTUNE_INLINE void kernel_panel_tile(const PanelKernels& kernels, bool flipped, Positions out) {
+  if (flipped) return flipped_kernel_panel<Cpu>(kernels, out);
+  deep_kernel_panel<Cpu>(kernels, out);
 }
 
 template <class Cpu>

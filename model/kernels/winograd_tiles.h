@@ -34,7 +34,8 @@ struct ConstPositions {
 };
 
 // A weight's kernels of 9 numbers that are transformed into a panel of columns (products/small_product_parts.h): that
-// of column j at depth d begins at data[d * depth_step + j * column_step].
+// of column j at depth d begins at data[d * depth_step + j * column_step]. depth is a multiple of 8; depth_step is 9,
+// or where kernels are flipped column_step.
 struct PanelKernels {
   const float* data;
   std::int64_t depth, depth_step, column_step;

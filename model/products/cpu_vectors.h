@@ -98,20 +98,4 @@ SDTUNE_INLINE void store_numbers(c10::BFloat16* to, const typename Cpu::Vector& 
   std::memcpy(to, &halves, sizeof(halves));
 }
 
-// A square of 4 x 4 numbers, whose rows lie `step` numbers apart, with rows and columns exchanged.
-SDTUNE_INLINE void transpose_square(const float* from, std::int64_t step, float* to, std::int64_t to_step) {
-  using Four = float __attribute__((vector_size(16)));
-  Four a, b, c, d;
-  load_vector(from, a);
-  load_vector(from + step, b);
-  load_vector(from + 2 * step, c);
-  load_vector(from + 3 * step, d);
-  const Four ab0 = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab1 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  const Four cd0 = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd1 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  store_vector(to, Four(__builtin_shufflevector(ab0, cd0, 0, 1, 4, 5)));
-  store_vector(to + to_step, Four(__builtin_shufflevector(ab0, cd0, 2, 3, 6, 7)));
-  store_vector(to + 2 * to_step, Four(__builtin_shufflevector(ab1, cd1, 0, 1, 4, 5)));
-  store_vector(to + 3 * to_step, Four(__builtin_shufflevector(ab1, cd1, 2, 3, 6, 7)));
-}
-
 }  // namespace sdtune::model

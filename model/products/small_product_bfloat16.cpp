@@ -3,6 +3,7 @@
 
 #include "model/products/register_products.h"
 #include "model/products/small_product_parts.h"
+#include "model/products/transposes.h"
 
 namespace sdtune::model::products {
 namespace {
@@ -43,7 +44,7 @@ SDTUNE_INLINE void pack_pairs(const Bfloat16Matrix& b, int64_t depth, int64_t co
   const int64_t step = b.column_step / 2, whole_pairs = pairs / 4 * 4, whole_count = count / 4 * 4;
   for (int64_t i = 0; i < whole_pairs; i += 4) {
     for (int64_t j = 0; j < whole_count; j += 4) {
-      transpose_square(columns + j * step + i, step, panel + i * kPairColumns + j, kPairColumns);
+      transpose_4x4(columns + j * step + i, step, panel + i * kPairColumns + j, kPairColumns);
     }
   }
   for (int64_t i = 0; i < pairs; ++i) {

@@ -3,6 +3,7 @@
 
 #include "model/products/register_products.h"
 #include "model/products/small_product_parts.h"
+#include "model/products/transposes.h"
 
 namespace sdtune::model::products {
 namespace {
@@ -70,7 +71,7 @@ SDTUNE_INLINE void pack_float_columns(const Matrix<float>& b, const PackedPanel&
   };
   for (int64_t j = 0; j < whole_count; j += 4) {
     for (int64_t i = 0; i < whole_depth; i += 4) {
-      transpose_square(b.data + i + j * b.column_step, b.column_step, panel.data + i * kWidth + j, kWidth);
+      transpose_4x4(b.data + i + j * b.column_step, b.column_step, panel.data + i * kWidth + j, kWidth);
     }
     for (int64_t i = whole_depth; i < panel.depth; ++i) {
       for (int64_t k = j; k < j + 4; ++k) copy_one(i, k);
@@ -151,7 +152,7 @@ SDTUNE_INLINE Matrix<float> by_rows(const Block& block, float* memory) {
   const int64_t depth = block.end - block.first, whole_depth = depth / 4 * 4, whole_rows = block.rows / 4 * 4;
   for (int64_t r = 0; r < whole_rows; r += 4) {
     for (int64_t i = 0; i < whole_depth; i += 4) {
-      transpose_square(block.a.at(r, i).data, block.a.column_step, memory + r * kBlockDepth + i, kBlockDepth);
+      transpose_4x4(block.a.at(r, i).data, block.a.column_step, memory + r * kBlockDepth + i, kBlockDepth);
     }
   }
   for (int64_t r = 0; r < block.rows; ++r) {

@@ -64,7 +64,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, WinogradCases,
                          testing::Values(WinogradCase{1, 16, 16, 4, 4}, WinogradCase{2, 32, 48, 8, 12},
                                          WinogradCase{2, 16, 32, 5, 7},       // tiles beyond the map
                                          WinogradCase{3, 32, 16, 2, 3},       // a map smaller than a tile
-                                         WinogradCase{1, 544, 528, 6, 6},     // weights in several ranges
+                                         WinogradCase{1, 544, 528, 6, 6},     // by panels
+                                         WinogradCase{1, 544, 528, 36, 36},   // weights in several ranges
                                          WinogradCase{1, 48, 32, 104, 96}));  // tiles in several blocks
 
 // Of an autoencoder's size: pixels, weight and bias as they are, products in float32, the result rounded once.
@@ -132,10 +133,16 @@ TEST_F(Winograd, TakesNoOtherConvolutions) {
   EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({48, 64, 3, 3}), kPadded)) << "too few channels";
 }
 
-TEST_F(Winograd, LargeWeightsAreTransformedForLargeMapsAlone) {
+TEST_F(Winograd, LargeWeightsAreTransformedForSmallMapsByPanelsAlone) {
   const torch::Tensor weight = torch::empty({1280, 1280, 3, 3});
-  EXPECT_FALSE(can_convolve_by_winograd(channels_last({1, 1280, 16, 16}), weight, kPadded));
-  EXPECT_TRUE(can_convolve_by_winograd(channels_last({1, 1280, 32, 32}), weight, kPadded));
+  CpuImplementation implementation;
+  for (const bool by_panels : {true, false}) {
+    implementation.winograd_panels = by_panels;
+    const CpuImplementationScope scope(implementation);
+    EXPECT_EQ(can_convolve_by_winograd(channels_last({1, 1280, 16, 16}), weight, kPadded), by_panels);
+    EXPECT_TRUE(can_convolve_by_winograd(channels_last({1, 1280, 32, 32}), weight, kPadded));
+    EXPECT_FALSE(can_convolve_by_winograd(channels_last({1, 1280, 8, 8}), weight, kPadded)) << "too few pixels";
+  }
   EXPECT_FALSE(PackedWeights::keeps_winograd(weight));
   EXPECT_FALSE(PackedWeights::keeps_winograd(torch::empty({64, 64, 3, 3}, torch::kBFloat16)));
   EXPECT_TRUE(PackedWeights::keeps_winograd(torch::empty({640, 1280, 3, 3})));

@@ -18,9 +18,10 @@ constexpr int64_t kChannels = 32;
 // What each transform makes of the same random numbers, by one kind of CPU.
 struct Results {
   torch::Tensor input, output, output_gradient, kernel, flipped, kernel_gradient, input_bfloat16, output_bfloat16,
-      panel;
+      panel, flipped_panel;
   std::vector<torch::Tensor> all() const {
-    return {input, output, output_gradient, kernel, flipped, kernel_gradient, input_bfloat16, output_bfloat16, panel};
+    return {input,           output,         output_gradient, kernel, flipped,
+            kernel_gradient, input_bfloat16, output_bfloat16, panel,  flipped_panel};
   }
 };
 
@@ -46,9 +47,12 @@ Results transform(Vectors vectors) {
   const auto result = [] { return torch::empty({kPositions, kChannels}); };
   const auto at = [](const torch::Tensor& t) { return Positions{t.mutable_data_ptr<float>(), kChannels}; };
   const ConstPositions sums_at = {sums.const_data_ptr<float>(), kChannels};
+  constexpr int64_t kDepth = 8;
+  const torch::Tensor deep_kernels = torch::randn({kChannelGroup, kDepth, kTaps});
+  const auto panel = [] { return torch::empty({kPositions, kDepth * kChannelGroup}); };
   const auto tile = [](torch::Dtype dtype) { return torch::empty({kTile * kTile, kChannels}, dtype); };
   Results out = {result(), tile(torch::kFloat32),  result(), result(), result(), torch::empty({kChannels, kTaps}),
-                 result(), tile(torch::kBFloat16), result()};
+                 result(), tile(torch::kBFloat16), panel(),  panel()};
   const auto to = rows_of<float, kTile * kTile>(out.output);
   run.input_bfloat16(rows_of<c10::BFloat16, kPositions>(rounded_pixels).data(), kChannels, at(out.input_bfloat16));
   run.output_bfloat16(sums_at, bias.const_data_ptr<float>(), kChannels,
@@ -58,8 +62,10 @@ Results transform(Vectors vectors) {
   run.output_gradient(from.data(), kChannels, at(out.output_gradient));
   run.kernel(kernels.const_data_ptr<float>(), kChannels, false, at(out.kernel));
   run.kernel(kernels.const_data_ptr<float>(), kChannels, true, at(out.flipped));
-  run.kernel_panel({kernels.const_data_ptr<float>(), kChannels / kChannelGroup, kChannelGroup * kTaps, kTaps}, false,
-                   at(out.panel));
+  const float* deep = deep_kernels.const_data_ptr<float>();
+  const auto in_panel = [](const torch::Tensor& t) { return Positions{t.mutable_data_ptr<float>(), t.size(1)}; };
+  run.kernel_panel({deep, kDepth, kTaps, kDepth * kTaps}, false, in_panel(out.panel));
+  run.kernel_panel({deep, kDepth, kChannelGroup * kTaps, kTaps}, true, in_panel(out.flipped_panel));
   run.kernel_gradient(sums_at, kChannels, out.kernel_gradient.mutable_data_ptr<float>());
   return out;
 }
