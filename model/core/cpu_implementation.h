@@ -23,7 +23,7 @@ struct CpuImplementation {
   bool heads_of_four = true;          // tiled attention of heads of a multiple of 4 numbers, else of 8
   bool causal_tiles = true;           // tiled attention where later keys are hidden, else LibTorch's
   bool small_products = true;         // ours where is_small_product() (products/small_product.h), else a library's
-  bool bfloat16_winograd = true;      // as winograd_convolutions, of an autoencoder's maps in bfloat16
+  bool bfloat16_winograd = true;      // as winograd_convolutions, of maps in bfloat16 without gradients
   bool short_exponentials = true;     // where attention by pairs rounds them anyway, else to a float32's last place
   bool winograd_panels = true;  // kernels as the products of small maps read them (kernels/winograd_panels.h), else all
 

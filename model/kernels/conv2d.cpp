@@ -16,7 +16,9 @@
 #include "model/kernels/packed_weights.h"
 #include "model/kernels/pair_gradient.h"
 #include "model/kernels/patches.h"
+#include "model/kernels/winograd_blocks.h"
 #include "model/kernels/winograd_conv2d.h"
+#include "model/kernels/winograd_panels.h"
 #include "model/products/sizes_only.h"
 #include "model/products/small_product.h"
 
@@ -179,13 +181,14 @@ std::optional<PatchPasses> passes_by_patches(const torch::Tensor& x, const torch
   return std::nullopt;
 }
 
-// In bfloat16 a packed weight gains as much as Winograd's products do, on maps of fewer pixels.
+// In bfloat16 a packed weight gains as much as Winograd's products with whole kernels do, on maps of fewer pixels.
 constexpr int64_t kPixelsOfPacked = 16384;
 
 bool takes_winograd(const torch::Tensor& x, const torch::Tensor& weight, const ConvShape& shape, bool has_packed) {
   if (!can_convolve_by_winograd(x, weight, shape)) return false;
   if (x.scalar_type() == torch::kFloat32) return cpu_implementation().winograd_convolutions;
-  const bool is_packed_faster = has_packed && x.size(0) * x.size(2) * x.size(3) < kPixelsOfPacked;
+  const bool by_panels = winograd::takes_panels(winograd::tile_count(x), x.scalar_type());
+  const bool is_packed_faster = has_packed && !by_panels && x.size(0) * x.size(2) * x.size(3) < kPixelsOfPacked;
   return !is_packed_faster && cpu_implementation().bfloat16_winograd;
 }
 

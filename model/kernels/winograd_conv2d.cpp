@@ -32,16 +32,22 @@ constexpr int64_t kFewestChannels = 64;
 // any number is worth it: 1280 to 1280 channels of 16 x 16 px take 14 ms with AVX-512 and 18 with AVX2, by products of
 // patches 38 and 41, and the gradient of their kernels 18 and 22, with 2 threads on an EPYC of family 25, model 17.
 constexpr int64_t kChannelsPerPixel = 2;
-// In bfloat16 products without transforms take half the time: the transforms are worth it where a weight has many
+// In bfloat16 products without transforms take half the time: transforming a whole weight is worth it where it has many
 // pixels.
 constexpr int64_t kFewestBfloat16Pixels = 4096;
 // Numbers of transformed weights that are in memory at once.
 constexpr int64_t kWeightNumbers = int64_t{8} << 20;
 
+// Without gradients.
+bool is_worth_it_in_bfloat16(const torch::Tensor& x, int64_t pixels) {
+  return pixels >= kFewestBfloat16Pixels || winograd::takes_panels(winograd::tile_count(x), x.scalar_type());
+}
+
 bool is_worth_its_kernels(const torch::Tensor& x, int64_t pixels, int64_t out) {
   if (kChannelsPerPixel * pixels >= out) return true;
   const int64_t tiles = winograd::tile_count(x);
-  return winograd::takes_panels(tiles) && winograd::takes_panels_for_gradient(tiles);
+  return winograd::takes_panels(tiles, x.scalar_type()) &&
+         (x.scalar_type() == torch::kBFloat16 || winograd::takes_panels_for_gradient(tiles));
 }
 
 // Ranges of `channels` channels whose transformed kernels of `others` channels each fit into kWeightNumbers.
@@ -84,17 +90,18 @@ void convolve_by_panels(const torch::Tensor& x, const torch::Tensor& weight, boo
   winograd::write_tiles(sums, bias, all, 0, y);
 }
 
-// weight and bias in float32.
+// bias in float32.
 torch::Tensor convolve(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {
   const int64_t out = weight.size(0), in = weight.size(1);
   torch::Tensor y = map_of(x, out);
   const TensorMemoryScope scratch;  // of what is transformed: the system would clear its pages at every call
-  if (winograd::takes_panels(winograd::tile_count(x))) {
+  if (winograd::takes_panels(winograd::tile_count(x), x.scalar_type())) {
     convolve_by_panels(x, weight, /*flipped=*/false, bias, y);
     return y;
   }
+  const torch::Tensor kernels = in_float32(weight);
   for (const ChannelRange& outs : ranges(out, in)) {
-    const torch::Tensor part = winograd::transformed_weight(weight, outs, {0, in}, /*flipped=*/false);
+    const torch::Tensor part = winograd::transformed_weight(kernels, outs, {0, in}, /*flipped=*/false);
     convolve_into(x, part.transpose(1, 2), bias, outs.begin, y);
   }
   return y;
@@ -152,7 +159,7 @@ struct WinogradConvolution : torch::autograd::Function<WinogradConvolution> {
     RECORD_FUNCTION("sdtune::winograd_convolution", recorded(x, weight, constants));
     context->save_for_backward({x, weight});
     context->saved_data["has_bias"] = bias.has_value();
-    return convolve(x, in_float32(weight), in_float32(constants));
+    return convolve(x, weight, in_float32(constants));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -175,14 +182,13 @@ struct WinogradConvolution : torch::autograd::Function<WinogradConvolution> {
 bool can_convolve_by_winograd(const torch::Tensor& x, const torch::Tensor& weight, const ConvShape& shape) {
   const int64_t out = weight.size(0), in = weight.size(1), pixels = x.size(0) * x.size(2) * x.size(3);
   const bool is_float = x.scalar_type() == torch::kFloat32;
-  const bool is_large_bfloat16 =
-      x.scalar_type() == torch::kBFloat16 && pixels >= kFewestBfloat16Pixels && !asks_for_gradient({x, weight});
-  return x.is_cpu() && (is_float || is_large_bfloat16) && weight.scalar_type() == x.scalar_type() &&
-         !is_of_sizes_only() && x.is_contiguous(torch::MemoryFormat::ChannelsLast) && weight.is_contiguous() &&
-         weight.size(2) == 3 && weight.size(3) == 3 && shape.stride == 1 && shape.padding == 1 &&
-         in % winograd::kChannelGroup == 0 && out % winograd::kChannelGroup == 0 &&
-         std::min(in, out) >= kFewestChannels && pixels >= kFewestPixels && is_worth_its_kernels(x, pixels, out) &&
-         vectors_of_this_cpu();
+  const bool is_bfloat16 = x.scalar_type() == torch::kBFloat16 && !asks_for_gradient({x, weight});
+  return x.is_cpu() && (is_float || is_bfloat16) && weight.scalar_type() == x.scalar_type() && !is_of_sizes_only() &&
+         x.is_contiguous(torch::MemoryFormat::ChannelsLast) && weight.is_contiguous() && weight.size(2) == 3 &&
+         weight.size(3) == 3 && shape.stride == 1 && shape.padding == 1 && in % winograd::kChannelGroup == 0 &&
+         out % winograd::kChannelGroup == 0 && std::min(in, out) >= kFewestChannels && pixels >= kFewestPixels &&
+         is_worth_its_kernels(x, pixels, out) && vectors_of_this_cpu() &&
+         (is_float || is_worth_it_in_bfloat16(x, pixels));
 }
 
 torch::Tensor winograd_conv2d(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {

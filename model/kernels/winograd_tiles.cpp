@@ -184,8 +184,8 @@ SDTUNE_INLINE void output_gradient_tile(const float* const* pixels, std::int64_t
 }
 
 // The numbers of one tap of a vector's kernels, whose first numbers lie `step` apart, from those of all 9.
-template <class Cpu>
-SDTUNE_INLINE void load_kernels(const float* from, std::int64_t step, bool flipped, typename Cpu::Vector (&g)[3][3]) {
+template <class Cpu, class Number>
+SDTUNE_INLINE void load_kernels(const Number* from, std::int64_t step, bool flipped, typename Cpu::Vector (&g)[3][3]) {
   using Vector = typename Cpu::Vector;
   EightFloats eights[Cpu::kLanes / 8][8];
 #pragma GCC unroll 2
@@ -200,7 +200,7 @@ SDTUNE_INLINE void load_kernels(const float* from, std::int64_t step, bool flipp
           __builtin_shufflevector(eights[0][tap], eights[1][tap], 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     }
   }
-  for (std::int64_t lane = 0; lane < Cpu::kLanes; ++lane) taps[8][lane] = from[lane * step + 8];
+  for (std::int64_t lane = 0; lane < Cpu::kLanes; ++lane) taps[8][lane] = load(from + lane * step + 8);
 #pragma GCC unroll 9
   for (std::int64_t tap = 0; tap < kTaps; ++tap) g[tap / 3][tap % 3] = flipped ? taps[kTaps - 1 - tap] : taps[tap];
 }
@@ -224,13 +224,13 @@ SDTUNE_INLINE void write_panel_row(const Vector (&g)[3][3], float* to, std::int6
 
 // Of columns whose kernels lie one behind the other from depth to depth. Where columns begin multiples of 4096 bytes
 // apart, lines of them drive each other out of the first cache: so kRun kernels of each are read together.
-template <class Cpu>
-SDTUNE_INLINE void deep_kernel_panel(const PanelKernels& kernels, Positions out) {
+template <class Cpu, class Number>
+SDTUNE_INLINE void deep_kernel_panel(const PanelKernels<Number>& kernels, Positions out) {
   constexpr std::int64_t kRun = 8;
   alignas(64) float numbers[kRun * kTaps * kChannelGroup];  // [depth, tap, column]
   for (std::int64_t begin = 0; begin < kernels.depth; begin += kRun) {
     for (std::int64_t c = 0; c < kChannelGroup; c += 8) {
-      const float* from = kernels.data + begin * kTaps + c * kernels.column_step;
+      const Number* from = kernels.data + begin * kTaps + c * kernels.column_step;
       for (std::int64_t i = 0; i < kRun * kTaps; i += 8) {
         EightFloats columns[8];
         transpose_8x8(from + i, kernels.column_step, columns);
@@ -251,8 +251,8 @@ SDTUNE_INLINE void deep_kernel_panel(const PanelKernels& kernels, Positions out)
 }
 
 // Of kernels that are turned by 180 degrees, whose columns lie one behind the other.
-template <class Cpu>
-SDTUNE_INLINE void flipped_kernel_panel(const PanelKernels& kernels, Positions out) {
+template <class Cpu, class Number>
+SDTUNE_INLINE void flipped_kernel_panel(const PanelKernels<Number>& kernels, Positions out) {
   for (std::int64_t d = 0; d < kernels.depth; ++d) {
     for (std::int64_t c = 0; c < kChannelGroup; c += Cpu::kLanes) {
       typename Cpu::Vector g[3][3];
@@ -262,8 +262,8 @@ SDTUNE_INLINE void flipped_kernel_panel(const PanelKernels& kernels, Positions o
   }
 }
 
-template <class Cpu>
-SDTUNE_INLINE void kernel_panel_tile(const PanelKernels& kernels, bool flipped, Positions out) {
+template <class Cpu, class Number>
+SDTUNE_INLINE void kernel_panel_tile(const PanelKernels<Number>& kernels, bool flipped, Positions out) {
   if (flipped) return flipped_kernel_panel<Cpu>(kernels, out);
   deep_kernel_panel<Cpu>(kernels, out);
 }
@@ -284,35 +284,38 @@ SDTUNE_INLINE void kernel_gradient_tile(ConstPositions sums, std::int64_t channe
 
 #if defined(__x86_64__)
 // The transforms as functions for a kind of CPU.
-#define SDTUNE_WINOGRAD_TRANSFORMS(TARGET, NAME, CPU)                                                              \
-  TARGET void NAME##_input(const float* const* pixels, std::int64_t channels, Positions out) {                     \
-    input_tile<CPU>(pixels, channels, out);                                                                        \
-  }                                                                                                                \
-  TARGET void NAME##_input_bfloat16(const c10::BFloat16* const* pixels, std::int64_t channels, Positions out) {    \
-    input_tile<CPU>(pixels, channels, out);                                                                        \
-  }                                                                                                                \
-  TARGET void NAME##_output(ConstPositions sums, const float* bias, std::int64_t channels, float* const* pixels) { \
-    output_tile<CPU>(sums, bias, channels, pixels);                                                                \
-  }                                                                                                                \
-  TARGET void NAME##_output_bfloat16(ConstPositions sums, const float* bias, std::int64_t channels,                \
-                                     c10::BFloat16* const* pixels) {                                               \
-    output_tile<CPU>(sums, bias, channels, pixels);                                                                \
-  }                                                                                                                \
-  TARGET void NAME##_output_gradient(const float* const* pixels, std::int64_t channels, Positions out) {           \
-    output_gradient_tile<CPU>(pixels, channels, out);                                                              \
-  }                                                                                                                \
-  TARGET void NAME##_kernel(const float* kernels, std::int64_t channels, bool flipped, Positions out) {            \
-    kernel_tile<CPU>(kernels, channels, flipped, out);                                                             \
-  }                                                                                                                \
-  TARGET void NAME##_kernel_panel(const PanelKernels& kernels, bool flipped, Positions out) {                      \
-    kernel_panel_tile<CPU>(kernels, flipped, out);                                                                 \
-  }                                                                                                                \
-  TARGET void NAME##_kernel_gradient(ConstPositions sums, std::int64_t channels, float* kernels) {                 \
-    kernel_gradient_tile<CPU>(sums, channels, kernels);                                                            \
-  }                                                                                                                \
-  constexpr Transforms NAME = {NAME##_input,           NAME##_input_bfloat16,  NAME##_output,                      \
-                               NAME##_output_bfloat16, NAME##_output_gradient, NAME##_kernel,                      \
-                               NAME##_kernel_panel,    NAME##_kernel_gradient};
+#define SDTUNE_WINOGRAD_TRANSFORMS(TARGET, NAME, CPU)                                                                 \
+  TARGET void NAME##_input(const float* const* pixels, std::int64_t channels, Positions out) {                        \
+    input_tile<CPU>(pixels, channels, out);                                                                           \
+  }                                                                                                                   \
+  TARGET void NAME##_input_bfloat16(const c10::BFloat16* const* pixels, std::int64_t channels, Positions out) {       \
+    input_tile<CPU>(pixels, channels, out);                                                                           \
+  }                                                                                                                   \
+  TARGET void NAME##_output(ConstPositions sums, const float* bias, std::int64_t channels, float* const* pixels) {    \
+    output_tile<CPU>(sums, bias, channels, pixels);                                                                   \
+  }                                                                                                                   \
+  TARGET void NAME##_output_bfloat16(ConstPositions sums, const float* bias, std::int64_t channels,                   \
+                                     c10::BFloat16* const* pixels) {                                                  \
+    output_tile<CPU>(sums, bias, channels, pixels);                                                                   \
+  }                                                                                                                   \
+  TARGET void NAME##_output_gradient(const float* const* pixels, std::int64_t channels, Positions out) {              \
+    output_gradient_tile<CPU>(pixels, channels, out);                                                                 \
+  }                                                                                                                   \
+  TARGET void NAME##_kernel(const float* kernels, std::int64_t channels, bool flipped, Positions out) {               \
+    kernel_tile<CPU>(kernels, channels, flipped, out);                                                                \
+  }                                                                                                                   \
+  TARGET void NAME##_kernel_panel(const PanelKernels<float>& kernels, bool flipped, Positions out) {                  \
+    kernel_panel_tile<CPU>(kernels, flipped, out);                                                                    \
+  }                                                                                                                   \
+  TARGET void NAME##_kernel_panel_bfloat16(const PanelKernels<c10::BFloat16>& kernels, bool flipped, Positions out) { \
+    kernel_panel_tile<CPU>(kernels, flipped, out);                                                                    \
+  }                                                                                                                   \
+  TARGET void NAME##_kernel_gradient(ConstPositions sums, std::int64_t channels, float* kernels) {                    \
+    kernel_gradient_tile<CPU>(sums, channels, kernels);                                                               \
+  }                                                                                                                   \
+  constexpr Transforms NAME = {NAME##_input,           NAME##_input_bfloat16,        NAME##_output,                   \
+                               NAME##_output_bfloat16, NAME##_output_gradient,       NAME##_kernel,                   \
+                               NAME##_kernel_panel,    NAME##_kernel_panel_bfloat16, NAME##_kernel_gradient};
 
 SDTUNE_WINOGRAD_TRANSFORMS(SDTUNE_AVX2, avx2_transforms, Avx2)
 SDTUNE_WINOGRAD_TRANSFORMS(SDTUNE_AVX512, avx512_transforms, Avx512)

@@ -36,8 +36,9 @@ struct ConstPositions {
 // A weight's kernels of 9 numbers that are transformed into a panel of columns (products/small_product_parts.h): that
 // of column j at depth d begins at data[d * depth_step + j * column_step]. depth is a multiple of 8; depth_step is 9,
 // or where kernels are flipped column_step.
+template <class Number>
 struct PanelKernels {
-  const float* data;
+  const Number* data;
   std::int64_t depth, depth_step, column_step;
 };
 
@@ -55,7 +56,8 @@ struct Transforms {
   void (*kernel)(const float* kernels, std::int64_t channels, bool flipped, Positions out);
   // The same of kChannelGroup columns, where position p's number of column j at depth d is
   // out.data[p * step + d * kChannelGroup + j].
-  void (*kernel_panel)(const PanelKernels& kernels, bool flipped, Positions out);
+  void (*kernel_panel)(const PanelKernels<float>& kernels, bool flipped, Positions out);
+  void (*kernel_panel_bfloat16)(const PanelKernels<c10::BFloat16>& kernels, bool flipped, Positions out);
   // G^T u G: the gradient of the kernels [channels, 9].
   void (*kernel_gradient)(ConstPositions sums, std::int64_t channels, float* kernels);
 };

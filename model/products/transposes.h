@@ -26,11 +26,12 @@ SDTUNE_INLINE void transpose_4x4(const float* from, std::int64_t step, float* to
 
 using EightFloats = Avx2::Vector;
 
-// One of 8 x 8 numbers into registers: columns[j] has column j.
-SDTUNE_INLINE void transpose_8x8(const float* from, std::int64_t step, EightFloats (&columns)[8]) {
+// One of 8 x 8 numbers, of float32 or bfloat16, into registers: columns[j] has column j.
+template <class Number>
+SDTUNE_INLINE void transpose_8x8(const Number* from, std::int64_t step, EightFloats (&columns)[8]) {
   EightFloats rows[8], pairs[8];  // pairs: of two rows, of each half two columns
 #pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) load_vector(from + i * step, rows[i]);
+  for (int i = 0; i < 8; ++i) load_numbers<Avx2>(from + i * step, rows[i]);
 #pragma GCC unroll 4
   for (int i = 0; i < 8; i += 2) {
     pairs[i] = __builtin_shufflevector(rows[i], rows[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);

@@ -123,7 +123,6 @@ TEST_F(Winograd, TakesNoOtherConvolutions) {
   EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({64, 64, 1, 1}), kPadded));
   EXPECT_FALSE(can_convolve_by_winograd(x.contiguous(), weight, kPadded));
   EXPECT_FALSE(can_convolve_by_winograd(x, weight.to(torch::kBFloat16), kPadded));
-  EXPECT_FALSE(can_convolve_by_winograd(x.to(torch::kBFloat16), weight.to(torch::kBFloat16), kPadded));
   const torch::Tensor large = channels_last({4, 64, 32, 32}, torch::kBFloat16), half = weight.to(torch::kBFloat16);
   EXPECT_TRUE(can_convolve_by_winograd(large, half, kPadded));
   EXPECT_FALSE(can_convolve_by_winograd(large, with_gradient(half), kPadded)) << "a gradient in bfloat16";
@@ -146,6 +145,32 @@ TEST_F(Winograd, LargeWeightsAreTransformedForSmallMapsByPanelsAlone) {
   EXPECT_FALSE(PackedWeights::keeps_winograd(weight));
   EXPECT_FALSE(PackedWeights::keeps_winograd(torch::empty({64, 64, 3, 3}, torch::kBFloat16)));
   EXPECT_TRUE(PackedWeights::keeps_winograd(torch::empty({640, 1280, 3, 3})));
+}
+
+TEST_F(Winograd, SmallMapsInBfloat16AreTransformedByPanelsAlone) {
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor x = channels_last({2, 64, 16, 16}, torch::kBFloat16),
+                      weight = torch::randn({80, 64, 3, 3}).to(torch::kBFloat16),
+                      bias = torch::randn({80}).to(torch::kBFloat16);
+  CpuImplementation implementation;
+  {
+    const CpuImplementationScope scope(implementation);
+    EXPECT_TRUE(can_convolve_by_winograd(x, weight, kPadded));
+    EXPECT_FALSE(can_convolve_by_winograd(channels_last({2, 64, 8, 8}, torch::kBFloat16), weight, kPadded));
+    EXPECT_FALSE(can_convolve_by_winograd(channels_last({3, 64, 32, 32}, torch::kBFloat16), weight, kPadded));
+    const torch::Tensor y = winograd_conv2d(x, weight, bias), expected = in_double(x, weight, bias);
+    EXPECT_EQ(y.scalar_type(), torch::kBFloat16);
+    const double rounding = test::relative_error(expected.to(torch::kBFloat16), expected);
+    EXPECT_LE(test::relative_error(y, expected), 1.01 * rounding);
+    EXPECT_GT(test::relative_error(winograd_conv2d(x, (weight * 1.004).to(torch::kBFloat16), bias), expected),
+              1.01 * rounding);
+    PackedWeights packed;
+    const PackedWeightsScope kept(packed);
+    EXPECT_TRUE(conv2d(x, weight, bias, kPadded).equal(y)) << "a packed weight gains less";
+  }
+  implementation.winograd_panels = false;
+  const CpuImplementationScope scope(implementation);
+  EXPECT_FALSE(can_convolve_by_winograd(x, weight, kPadded));
 }
 
 TEST_F(Winograd, IsTheChoiceOfTheProcessorsKind) {

@@ -57,6 +57,19 @@ TEST_P(WinogradPanels, HaveTheBitsOfProductsWithAllTransformedKernels) {
   EXPECT_FALSE(by_panels(dy_, true).equal(products(dy_, kernels(false)))) << "kernels that were not turned";
 }
 
+TEST_P(WinogradPanels, OfBfloat16AreThoseOfTheSameNumbersInFloat32) {
+  const torch::Tensor rounded = weight_.to(torch::kBFloat16), unrounded_sums = by_panels(x_, false);
+  for (const Vectors vectors : {Vectors::kAvx2, *vectors_of_this_cpu(), Vectors::kAvx512ByAvx2}) {
+    for (const bool flipped : {false, true}) {
+      torch::Tensor found = torch::full({kPositions, tiles_, flipped ? in_ : out_}, 7.0), expected = found.clone();
+      multiply_by_kernels(flipped ? dy_ : x_, rounded, flipped, found, vectors);
+      multiply_by_kernels(flipped ? dy_ : x_, rounded.to(torch::kFloat32), flipped, expected, vectors);
+      EXPECT_TRUE(found.equal(expected));
+      EXPECT_FALSE(!flipped && found.equal(unrounded_sums));
+    }
+  }
+}
+
 TEST_P(WinogradPanels, GradientOfKernelsHasTheBitsOfWholeProducts) {
   const torch::Tensor found = kernel_gradient(Vectors::kAvx2), expected = torch::empty({out_, in_, 3, 3});
   write_weight_gradient(products(dy_.transpose(1, 2), x_), 0, expected);
@@ -99,6 +112,8 @@ TEST(WinogradPanelsChoice, IsOfFewTilesWithVectors) {
     EXPECT_EQ(takes_panels(64), has_vectors);
     EXPECT_EQ(takes_panels_for_gradient(32), has_vectors);
     EXPECT_FALSE(takes_panels(65));
+    EXPECT_EQ(takes_panels(128, torch::kBFloat16), has_vectors);
+    EXPECT_FALSE(takes_panels(129, torch::kBFloat16));
     EXPECT_FALSE(takes_panels_for_gradient(33));
   }
   implementation.winograd_panels = false;
