@@ -183,7 +183,8 @@ SDTUNE_INLINE void output_gradient_tile(const float* const* pixels, std::int64_t
   });
 }
 
-// The numbers of one tap of a vector's kernels, whose first numbers lie `step` apart, from those of all 9.
+// Kernels of 9 numbers that begin `step` apart, one in each lane -> their numbers, row by row; `flipped`: of the
+// kernels turned by 180 degrees.
 template <class Cpu, class Number>
 SDTUNE_INLINE void load_kernels(const Number* from, std::int64_t step, bool flipped, typename Cpu::Vector (&g)[3][3]) {
   using Vector = typename Cpu::Vector;
