@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -302,3 +303,11 @@ def test_what_cannot_be_is_refused_by_name(case: str, material: tuple[Path, Path
     for text in said:
         assert text in ended.stdout + ended.stderr, (text, ended.stdout, ended.stderr)
     assert not (tmp_path / "run").exists()
+
+
+def test_versions_of_loops_are_chosen_by_instructions() -> None:
+    """GCC compares `arch=haswell` with the processor's own name: every other processor would take the version for SSE2."""
+    sources = [path for folder in ("model", "train") for path in (Path(__file__).parents[2] / folder).rglob("*.h")]
+    named = {path.name: re.findall(r"arch=([\w-]+)", line) for path in sources for line in path.read_text().splitlines() if "target_clones(" in line}
+    assert set(named) == {"vector_clones.h", "vector_math.h"}
+    assert all({"x86-64-v3", "x86-64-v4"} == set(levels) for levels in named.values()), named
