@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes docs/performance.md of what scripts/bench.py measured: docs/measurements/speed/*.json, a column a kind of processor, and
-docs/measurements/growth.json.
+"""Writes docs/performance.md of what scripts/bench.py measured, docs/measurements/speed/*.json, a column a kind of processor, and
+docs/measurements/growth.json; and the table in README.md, which has some of the rows.
 
-    scripts/make_performance_table.py [--check]      --check: writes nothing; exit 1 where the page says otherwise
+    scripts/make_performance_table.py [--check]      --check: writes nothing; exit 1 where a page says otherwise
 
 A measurement on a kind that has none yet is a file more; one that is made again takes the place of the older file of its kind.
 """
@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "measurements" / "speed"
 GROWTH = ROOT / "docs" / "measurements" / "growth.json"
 PAGE = ROOT / "docs" / "performance.md"
+README = ROOT / "README.md"
 HEAD = """# Speed, by kind of processor
 
 Written by `scripts/make_performance_table.py` of [measurements/speed](measurements/speed), which `scripts/bench.py` measured: processes of
@@ -57,6 +58,27 @@ OWN_BATCH = {"10m": 8, "sd15": 1}  # what bench.py takes without --batch (bench/
 PAIRS = {"each_at_its_best": "Each at its best", "both_float32": "Both in float32",
          "against_compiled": "Each at its best, diffusers under torch.compile, whose compilation is not counted"}
 
+# README's rows: the row's name here, the pair, and what it is called there. Without a pair: each at its best, then both in float32.
+SUMMARY = (
+    ("forward_sd15_b1", None, "UNet forward pass, SD 1.5"),
+    ("forward_10m_b4", None, "UNet forward pass, 10 M parameters, 4 images"),
+    ("forward_10m_b4", "against_compiled", "the same, diffusers under torch.compile, its compilation not counted"),
+    ("vae-decode", None, "VAE decode, 512 px"), ("vae-encode", None, "VAE encode, 512 px"),
+    ("picture_sd15", None, "image of SD 1.5, 512 px, 25 steps with guidance"),
+    ("picture", None, "image of portrait-64, 30 steps with guidance"),
+    ("start", None, "the same from the command to the file"),
+    ("train_sd15_b1", None, "training step, SD 1.5"),
+    ("lora_sd15_b1", None, "LoRA training step, SD 1.5, against PEFT"),
+    ("train_10m_b4", None, "training step, 10 M parameters, 4 images"),
+    ("train_portrait-128", None, "training step, portrait-128's defaults"),
+    ("train_portrait-64", None, "training step, portrait-64's defaults"),
+    ("checkpoint", None, "checkpoint, SD 1.5; sdtune's is hashed and read back too"),
+    ("export", None, "`save_pretrained`, SD 1.5; sdtune's is read back too"),
+    ("peer", None, "sampling step, SD 1.5, 512 px, against stable-diffusion.cpp without BLAS"),
+)
+SUMMARY_OF_MEMORY = (("train_sd15_b1", "SD 1.5"), ("lora_sd15_b1", "LoRA, SD 1.5"), ("train_10m_b4", "10 M parameters"))
+SUMMARY_BEGINS, SUMMARY_ENDS = "<!-- written by scripts/make_performance_table.py -->\n", "<!-- until here -->\n"
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -70,10 +92,12 @@ class Figure:
     peak: tuple[float, float] | None  # GiB
     rounds: int
 
+    def bold_if_behind(self) -> str:
+        return f"{self.ratio:.2f}" if self.ratio >= 1 else f"**{self.ratio:.2f}**"
+
     def cell(self) -> str:
-        ratio = f"{self.ratio:.2f}"
         formats = f"{short(self.ours)}, {short(self.theirs)}"
-        return f"{ratio if self.ratio >= 1 else f'**{ratio}**'} ({self.least:.2f} to {self.most:.2f} in {self.rounds}; {formats})"
+        return f"{self.bold_if_behind()} ({self.least:.2f} to {self.most:.2f} in {self.rounds}; {formats})"
 
 
 def short(candidate: str) -> str:
@@ -163,6 +187,41 @@ def growth() -> list[str]:
             f"{measured['ranks_of_a_thread_at_8_images']['2']['seconds']:.3f} s: they send their gradients to each other.", ""]
 
 
+def summary_cell(measured: dict[str, object] | None, pair: str | None) -> str:
+    """Each at its best / both in float32; one figure where they are the same pair or one of them was not measured."""
+    pairs = figures(measured) if measured else {}
+    wanted = [pairs.get(name) for name in ((pair,) if pair else ("each_at_its_best", "both_float32"))]
+    cells = [figure.bold_if_behind() for figure in dict.fromkeys(wanted) if figure]
+    return " / ".join(cells) or "-"
+
+
+def memory_cell(measured: dict[str, object] | None) -> str:
+    peak = figures(measured)["each_at_its_best"].peak if measured else None
+    return f"{peak[0] / peak[1]:.2f}" if peak else "-"
+
+
+def summary() -> str:
+    """README's table, which a kind of processor on which a row was not measured has a dash in."""
+    found = read_all()
+    processors = sorted({processor for by_processor in found.values() for processor in by_processor})
+    lines = ["| speed, as a multiple of the other's | " + " | ".join(processors) + " |", "|---" * (len(processors) + 1) + "|"]
+    for row, pair, name in SUMMARY:
+        lines.append(f"| {name} | " + " | ".join(summary_cell(found[row].get(one), pair) for one in processors) + " |")
+    lines.append("| **peak memory of a training step, as a share of the other's** |" + " |" * len(processors))
+    for row, name in SUMMARY_OF_MEMORY:
+        lines.append(f"| {name} | " + " | ".join(memory_cell(found[row].get(one)) for one in processors) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def readme() -> str:
+    """README.md with the table between its marks written anew."""
+    before, begins, rest = README.read_text().partition(SUMMARY_BEGINS)
+    _, ends, after = rest.partition(SUMMARY_ENDS)
+    if not begins or not ends:
+        raise SystemExit(f"{README.name}: has no lines {SUMMARY_BEGINS.strip()} and {SUMMARY_ENDS.strip()}")
+    return before + begins + summary() + ends + after
+
+
 def page() -> str:
     found = read_all()
     processors = sorted({processor for by_processor in found.values() for processor in by_processor})
@@ -183,15 +242,16 @@ def page() -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
-    text = page()
-    if parser.parse_args().check:
-        if PAGE.read_text() == text:
-            return 0
-        print(f"{PAGE.relative_to(ROOT)} is not what scripts/make_performance_table.py writes", file=sys.stderr)
-        return 1
-    PAGE.write_text(text)
-    print(PAGE.relative_to(ROOT))
-    return 0
+    is_check = parser.parse_args().check
+    stale = [(path, text) for path, text in ((PAGE, page()), (README, readme())) if path.read_text() != text]
+    for path, text in stale:
+        name = path.relative_to(ROOT)
+        if is_check:
+            print(f"{name} is not what scripts/make_performance_table.py writes", file=sys.stderr)
+        else:
+            path.write_text(text)
+            print(name)
+    return 1 if is_check and stale else 0
 
 
 if __name__ == "__main__":
