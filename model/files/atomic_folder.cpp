@@ -41,16 +41,14 @@ void put_in_place(FileSystem& files, const fs::path& written, const fs::path& fo
   files.remove_tree(old);
 }
 
-// A full disk must not stay full of half a folder; why the writing failed is what matters, so a second failure is
-// nothing.
-void remove_quietly(FileSystem& files, const fs::path& folder) {
+}  // namespace
+
+void remove_tree_quietly(FileSystem& files, const fs::path& folder) {
   try {
     files.remove_tree(folder);
   } catch (const StorageError&) {
   }
 }
-
-}  // namespace
 
 void write_folder_atomically(FileSystem& files, const fs::path& folder,
                              const std::function<void(const fs::path& partial)>& write) {
@@ -62,7 +60,7 @@ void write_folder_atomically(FileSystem& files, const fs::path& folder,
     write(partial);
     put_in_place(files, partial, target);
   } catch (const Error&) {
-    remove_quietly(files, partial);
+    remove_tree_quietly(files, partial);
     throw;
   }
 }

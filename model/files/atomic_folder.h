@@ -15,4 +15,8 @@ namespace sdtune {
 void write_folder_atomically(FileSystem& files, const std::filesystem::path& folder,
                              const std::function<void(const std::filesystem::path& partial)>& write);
 
+// Removes what a failed writing left: a full disk must not stay full of half a folder. Why the writing failed is what
+// matters, so a second failure is nothing.
+void remove_tree_quietly(FileSystem& files, const std::filesystem::path& folder);
+
 }  // namespace sdtune

@@ -86,6 +86,11 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, status);
 }
 
+std::string folder_name(const fs::path& folder) {
+  const fs::path whole = fs::absolute(folder).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+}
+
 std::string read_file(const fs::path& path, std::size_t max_bytes) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0)

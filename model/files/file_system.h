@@ -53,6 +53,9 @@ void write_file_atomically(FileSystem& files, const std::filesystem::path& path,
 // Whether there is a regular file; false too where that cannot be known.
 bool is_file(const std::filesystem::path& path);
 
+// The folder's own name, also of "runs/me/" and of ".".
+std::string folder_name(const std::filesystem::path& folder);
+
 // The whole file. Throws `DataError` naming the path when it cannot be read or is larger than max_bytes.
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t{1} << 30);
 

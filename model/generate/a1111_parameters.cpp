@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
@@ -76,7 +77,8 @@ Entries entries_of(const GenerateOptions& options, const ImageSources& sources, 
   if (options.clip_skip > 0) entries.emplace_back("Clip skip", std::to_string(options.clip_skip + 1));
   if (hires) {
     entries.emplace_back("Hires upscale", number(options.hires_scale));
-    if (options.hires_steps) entries.emplace_back("Hires steps", std::to_string(*options.hires_steps));
+    const auto planned = static_cast<double>(options.hires_steps.value_or(options.steps));
+    entries.emplace_back("Hires steps", std::to_string(static_cast<std::int64_t>(planned * options.hires_strength)));
     entries.emplace_back("Hires upscaler", "Latent");
   }
   if (!options.loras.empty()) {
@@ -112,6 +114,16 @@ Entries parse_entries(const std::string& line) {
   return entries;
 }
 
+// A1111 runs all steps of the second pass; here a share of them is run, as diffusers counts, which is the strength.
+std::string planned_steps(const std::string& run_steps, const std::string& strength) {
+  const auto run = static_cast<double>(std::atoll(run_steps.c_str()));
+  const double share = std::atof(strength.c_str());
+  if (!(share > 0 && share <= 1) || run < 1) return run_steps;
+  double planned = std::ceil(run / share);
+  while (std::floor(planned * share) < run) ++planned;
+  return std::to_string(static_cast<std::int64_t>(planned));
+}
+
 class ParametersReader {
  public:
   ParametersReader(std::string where, const Origins& given, GenerateOptions& options)
@@ -139,6 +151,8 @@ class ParametersReader {
         set("clip_skip", std::to_string(std::atoll(value.c_str()) - 1));
       } else if (key == "Denoising strength" && hires) {
         set("hires_strength", value);
+        const std::string steps = find("Hires steps");  // none and 0: as many as of the first pass
+        set("hires_steps", planned_steps(std::atoll(steps.c_str()) > 0 ? steps : find("Steps"), value));
       } else if (!set_by_name(key, value) && key != "Schedule type" && key != "Version") {
         leave_out(key, value);
       }
@@ -149,17 +163,14 @@ class ParametersReader {
 
  private:
   bool set_by_name(const std::string& key, const std::string& value) {
-    static constexpr std::pair<const char*, const char*> kNames[] = {{"Steps", "steps"},
-                                                                     {"CFG scale", "guidance_scale"},
-                                                                     {"Seed", "seed"},
-                                                                     {"Hires upscale", "hires_scale"},
-                                                                     {"Hires steps", "hires_steps"}};
+    static constexpr std::pair<const char*, const char*> kNames[] = {
+        {"Steps", "steps"}, {"CFG scale", "guidance_scale"}, {"Seed", "seed"}, {"Hires upscale", "hires_scale"}};
     for (const auto& [theirs, ours] : kNames) {
       if (key != theirs) continue;
       set(ours, value);
       return true;
     }
-    return key == "Hires upscaler" && value == "Latent";
+    return key == "Hires steps" || (key == "Hires upscaler" && value == "Latent");
   }
 
   void set_sampler(const std::string& sampler, const std::string& schedule) {

@@ -12,6 +12,9 @@ struct SolverName {
   const char* name;        // ours
   const char* a1111;       // theirs
   const char* class_name;  // diffusers', where the solver is its usual one
+  // What "Automatic" means for it since A1111's version 1.9, and no schedule type at all there; older versions, which
+  // write none, mean the plain one by that.
+  const char* automatic = "";
 };
 constexpr SolverName kSolvers[] = {
     {"ddim", "DDIM", "DDIMScheduler"},
@@ -21,9 +24,9 @@ constexpr SolverName kSolvers[] = {
     {"euler_a", "Euler a", "EulerAncestralDiscreteScheduler"},
     {"heun", "Heun", "HeunDiscreteScheduler"},
     {"lms", "LMS", "LMSDiscreteScheduler"},
-    {"dpm++2m", "DPM++ 2M", "DPMSolverMultistepScheduler"},
-    {"dpm++2m_sde", "DPM++ 2M SDE", ""},
-    {"dpm++sde", "DPM++ SDE", "DPMSolverSDEScheduler"},
+    {"dpm++2m", "DPM++ 2M", "DPMSolverMultistepScheduler", "_karras"},
+    {"dpm++2m_sde", "DPM++ 2M SDE", "", "_exponential"},
+    {"dpm++sde", "DPM++ SDE", "DPMSolverSDEScheduler", "_karras"},
     {"unipc", "UniPC", "UniPCMultistepScheduler"},
     {"lcm", "LCM", "LCMScheduler"},
 };
@@ -39,11 +42,16 @@ constexpr ScheduleName kSchedules[] = {
     {"_ays", "Align Your Steps"},
 };
 
+constexpr const char* kPlain = "Uniform";
+
 }  // namespace
 
 std::string a1111_sampler_text(const std::string& sampler) {
   for (const SolverName& solver : kSolvers) {
-    if (sampler == solver.name) return solver.a1111;
+    if (sampler == solver.name) {
+      const bool is_plain = std::string(solver.automatic).empty();
+      return std::string(solver.a1111) + (is_plain ? "" : std::string(", Schedule type: ") + kPlain);
+    }
     for (const ScheduleName& schedule : kSchedules) {
       if (sampler == std::string(solver.name) + schedule.suffix) {
         return std::string(solver.a1111) + ", Schedule type: " + schedule.a1111;
@@ -61,10 +69,10 @@ std::string a1111_sampler_of_class(const std::string& class_name) {
 }
 
 std::optional<std::string> sampler_of_a1111(const std::string& sampler, const std::string& schedule) {
-  const bool none = schedule.empty() || schedule == "Automatic";
+  const bool automatic = schedule == "Automatic", none = schedule.empty() || schedule == kPlain || automatic;
   for (const SolverName& solver : kSolvers) {
     std::string name;
-    if (sampler == solver.a1111 && none) name = solver.name;
+    if (sampler == solver.a1111 && none) name = std::string(solver.name) + (automatic ? solver.automatic : "");
     for (const ScheduleName& curve : kSchedules) {
       const bool behind = none && sampler == std::string(solver.a1111) + " " + curve.a1111;
       if (behind || (sampler == solver.a1111 && schedule == curve.a1111))

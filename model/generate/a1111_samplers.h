@@ -13,7 +13,8 @@ std::string a1111_sampler_text(const std::string& sampler);
 std::string a1111_sampler_of_class(const std::string& class_name);
 
 // "DPM++ 2M" with schedule type "Karras" (which old texts write behind the sampler) -> "dpm++2m_karras"; nothing for
-// what has no name here. `schedule` may be empty or "Automatic".
+// what has no name here. `schedule` may be empty (an old text's plain one), "Uniform" (the plain one) or "Automatic"
+// (the one that A1111 takes for the solver since version 1.9).
 std::optional<std::string> sampler_of_a1111(const std::string& sampler, const std::string& schedule);
 
 }  // namespace sdtune::model

@@ -30,10 +30,7 @@ std::string ImageGenerator::scheduler_class(const GenerateOptions& options) cons
 std::unique_ptr<Scheduler> ImageGenerator::make_scheduler(const GenerateOptions& options) const {
   if (!options.sampler) return make_sampler(bundle_);
   const Sampler sampler = find_sampler(*options.sampler);
-  // The bundle's noise schedule under another solver: only what the name asks for changes.
-  Json config = bundle_.scheduler_config;
-  config.update(sampler.changes);
-  return model::make_scheduler(sampler.class_name, config, "sampler");
+  return make_sampler(bundle_, sampler.class_name, sampler.changes);
 }
 
 SampleRequest ImageGenerator::make_request(const GenerateOptions& options, const Scheduler& scheduler) {

@@ -1,9 +1,11 @@
 #include "model/generate/prompt_list.h"
 
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "model/base/error.h"
 #include "model/files/file_system.h"
@@ -50,7 +52,10 @@ std::vector<PromptLine> prompts_of_yaml(const fs::path& path) {
 }
 
 std::vector<PromptLine> prompts_of_text(const fs::path& path) {
-  std::istringstream lines(read_file(path, kMaxPromptFileBytes));
+  std::string text = read_file(path, kMaxPromptFileBytes);
+  constexpr const char* kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.erase(0, std::strlen(kByteOrderMark));
+  std::istringstream lines(std::move(text));
   std::vector<PromptLine> prompts;
   std::int64_t number = 0;
   for (std::string line; std::getline(lines, line);) {

@@ -1,6 +1,7 @@
 #include "model/lora/lora_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -21,7 +22,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* kAdapterMetadata = "lora_adapter_metadata";
 
-// Where the header says it: "unet.lora_alpha" for all of a component, "unet.alpha_pattern" for single layers.
+// Whether a pattern of PEFT's names the layer: it is compared with the end of the path, with a ^ before it with all of
+// it.
+bool names_layer(const std::string& pattern, const std::string& layer) {
+  return pattern.starts_with('^') ? pattern.substr(1) == layer : selects_layer(pattern, layer);
+}
+
+// Where the header says it: "unet.lora_alpha" for all of a component, "unet.alpha_pattern" for single layers; of a UNet
+// alone, as unet.save_lora_adapter of diffusers writes it, the same without "unet.".
 class AdapterMetadata {
  public:
   explicit AdapterMetadata(const SafetensorsFile& file) {
@@ -30,21 +38,30 @@ class AdapterMetadata {
     if (found != metadata.end()) json_ = parse_json(found->second, file.path().string() + ": " + kAdapterMetadata);
   }
 
-  std::optional<double> alpha(const std::string& layer) const {
+  // What the layer's two matrices, of this rank, count as alpha / rank. PEFT's rank-stabilised LoRA
+  // (arXiv:2312.03732) divides by the rank's root.
+  std::optional<double> alpha(const std::string& layer, double rank) const {
     const std::string component = layer.substr(0, layer.find('.'));
-    const std::string inner = layer.substr(component.size() + 1);
-    const auto patterns = json_.find(component + ".alpha_pattern");
+    const bool has_prefix = component != "unet" || !json_.contains("lora_alpha");
+    const std::string prefix = has_prefix ? component + "." : "";
+    const std::optional<double> stored = stored_alpha(prefix, layer.substr(component.size() + 1));
+    const auto stabilised = json_.find(prefix + "use_rslora");
+    return stored && stabilised != json_.end() && *stabilised == true ? *stored * std::sqrt(rank) : stored;
+  }
+
+ private:
+  std::optional<double> stored_alpha(const std::string& prefix, const std::string& layer) const {
+    const auto patterns = json_.find(prefix + "alpha_pattern");
     if (patterns != json_.end() && patterns->is_object()) {
       for (const auto& [pattern, value] : patterns->items()) {
-        if (value.is_number() && selects_layer(pattern, inner)) return value.get<double>();
+        if (value.is_number() && names_layer(pattern, layer)) return value.get<double>();
       }
     }
-    const auto all = json_.find(component + ".lora_alpha");
+    const auto all = json_.find(prefix + "lora_alpha");
     if (all != json_.end() && all->is_number()) return all->get<double>();
     return std::nullopt;
   }
 
- private:
   Json json_ = Json::object();
 };
 
@@ -128,11 +145,13 @@ torch::Tensor fitted(const torch::Tensor& matrix, const std::vector<int64_t>& sh
              : matrix;
 }
 
-bool same_bits(const LoraWeights& left, const LoraWeights& right, std::optional<torch::Dtype> dtype) {
+// `left` as the style stores it: kohya's alphas are float32.
+bool same_bits(const LoraWeights& left, const LoraWeights& right, LoraStyle style, std::optional<torch::Dtype> dtype) {
+  const auto alpha = [&](double value) { return style == LoraStyle::kKohya ? static_cast<float>(value) : value; };
   if (left.size() != right.size()) return false;
   return std::equal(left.begin(), left.end(), right.begin(), [&](const auto& ours, const auto& read) {
     const auto stored = [&](const torch::Tensor& tensor) { return dtype ? tensor.to(*dtype) : tensor; };
-    return ours.first == read.first && ours.second.alpha == read.second.alpha &&
+    return ours.first == read.first && alpha(ours.second.alpha) == alpha(read.second.alpha) &&
            stored(ours.second.down).cpu().equal(read.second.down) && stored(ours.second.up).cpu().equal(read.second.up);
   });
 }
@@ -186,7 +205,7 @@ LoraWeights read_lora(const fs::path& path, const ModelBundle& bundle) {
     if (matrices.delta.defined()) continue;
     const auto alpha = found.alphas.find(layer);
     const auto rank = static_cast<double>(matrices.rank());
-    matrices.alpha = alpha != found.alphas.end() ? alpha->second : metadata.alpha(layer).value_or(rank);
+    matrices.alpha = alpha != found.alphas.end() ? alpha->second : metadata.alpha(layer, rank).value_or(rank);
     if (matrices.alpha == 0) matrices.alpha = rank;  // kohya: an alpha of 0 means the rank
     matrices.down = fitted(matrices.down, layers.at(layer)->down_shape(matrices.rank()));
     matrices.up = fitted(matrices.up, layers.at(layer)->up_shape(matrices.rank()));
@@ -202,7 +221,7 @@ void write_lora(FileSystem& files, const fs::path& path, const ModelBundle& bund
   for (const auto& [layer, matrices] : weights) {
     tensors.emplace_back(keys.write(layer, LoraRole::kDown, style), stored(matrices.down));
     tensors.emplace_back(keys.write(layer, LoraRole::kUp, style), stored(matrices.up));
-    if (style == LoraStyle::kKohya) {  // always float32, so that an odd alpha is exact
+    if (style == LoraStyle::kKohya) {  // float32 whatever the matrices are
       tensors.emplace_back(keys.write(layer, LoraRole::kAlpha, style),
                            torch::scalar_tensor(matrices.alpha, torch::kFloat32));
     }
@@ -210,7 +229,7 @@ void write_lora(FileSystem& files, const fs::path& path, const ModelBundle& bund
   if (style == LoraStyle::kDiffusers) metadata[kAdapterMetadata] = adapter_metadata(weights);
   if (style == LoraStyle::kKohya) add_lora_hashes(tensors, metadata);
   write_safetensors(files, path, std::move(tensors), std::nullopt, std::move(metadata));
-  if (!same_bits(weights, read_lora(path, bundle), dtype)) {
+  if (!same_bits(weights, read_lora(path, bundle), style, dtype)) {
     files.unlink(path);
     throw WeightError(path.string(), "did not come back as it was written", "the disk may be faulty");
   }

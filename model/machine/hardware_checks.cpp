@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <sstream>
+
+#include "model/machine/control_groups.h"
 
 namespace sdtune::model {
 namespace {
@@ -17,41 +17,6 @@ std::string instruction_sets(const std::string& flags) {
     if (has_flag(flags, name)) list += (list.empty() ? "" : " ") + std::string(name);
   }
   return list;
-}
-
-// Cores that a container's quota allows; unset without one. Control groups of version 2, then 1.
-std::optional<double> quota_of_cores(const SystemFiles& files) {
-  std::istringstream both(files.text("sys/fs/cgroup/cpu.max"));
-  double quota = 0, period = 0;
-  if (both >> quota >> period && period > 0) return quota / period;
-  const auto old_quota = files.number("sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-  const auto old_period = files.number("sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  if (!old_quota || !old_period || *old_quota <= 0 || *old_period <= 0) return std::nullopt;
-  return static_cast<double>(*old_quota) / static_cast<double>(*old_period);
-}
-
-// What the container's limit leaves; pages of files can be given back, so only what is anonymous counts.
-std::optional<std::int64_t> left_in_container(const SystemFiles& files) {
-  struct Group {
-    const char* limit;
-    const char* statistics;
-    const char* anonymous;
-  };
-  constexpr std::array groups = {
-      Group{"sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.stat", "anon"},
-      Group{"sys/fs/cgroup/memory/memory.limit_in_bytes", "sys/fs/cgroup/memory/memory.stat", "total_rss"}};
-  for (const Group& group : groups) {
-    const auto limit = files.number(group.limit);
-    if (!limit) continue;
-    std::istringstream statistics(files.text(group.statistics));
-    std::string name;
-    std::int64_t value = 0;
-    while (statistics >> name >> value) {
-      if (name == group.anonymous) return std::max<std::int64_t>(0, *limit - value);
-    }
-    return *limit;
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -89,7 +54,7 @@ MachineCheck check_memory(const SystemFiles& files) {
     check.advice = "/proc/meminfo cannot be read: `sdtune plan` cannot compare what a run needs with what there is";
     return check;
   }
-  const auto container = left_in_container(files);
+  const auto container = memory_left(files);
   const bool is_limited = container && *container < *free;
   if (is_limited) free = container;
   check.found = fmt::format("{} free of {}{}", gibibytes_text(*free), gibibytes_text(*total),

@@ -1,8 +1,8 @@
 // Which scheduler a pipeline runs: make_sampler of text_to_image.h.
-#include <algorithm>
 #include <string>
 
 #include "model/pipeline/text_to_image.h"
+#include "model/schedule/scheduler_config.h"
 
 namespace sdtune::model {
 namespace {
@@ -23,20 +23,29 @@ void keep_corrected_settings(Json& config) {
   config["_use_default_values"] = kept;
 }
 
+std::string file_of(const ModelBundle& bundle) {
+  return (bundle.folder / "scheduler" / "scheduler_config.json").string();
+}
+
 }  // namespace
 
-std::unique_ptr<Scheduler> make_sampler(const ModelBundle& bundle, const std::string& class_name) {
-  const std::string where = (bundle.folder / "scheduler" / "scheduler_config.json").string();
-  const std::string name = class_name.empty() ? bundle.scheduler_class : class_name;
-  const std::vector<std::string>& known = scheduler_class_names();
-  const bool is_known = std::find(known.begin(), known.end(), bundle.scheduler_class) != known.end();
-  Json config = is_known ? make_scheduler(bundle.scheduler_class, bundle.scheduler_config, where)->config()
-                         : bundle.scheduler_config;
+std::unique_ptr<Scheduler> make_sampler(const ModelBundle& bundle) {
+  const std::string where = file_of(bundle);
+  Json config = make_scheduler(bundle.scheduler_class, bundle.scheduler_config, where)->config();
   if (!bundle.is_xl()) {
     correct_outdated_settings(config);
-    if (name == bundle.scheduler_class) keep_corrected_settings(config);
+    keep_corrected_settings(config);
   }
-  return make_scheduler(name, config, where);
+  return make_scheduler(bundle.scheduler_class, config, where);
+}
+
+std::unique_ptr<Scheduler> make_sampler(const ModelBundle& bundle, const std::string& class_name, const Json& changes) {
+  Json config = given_keys(bundle.scheduler_config);
+  // The defaults of DDIM and DDPM, which clip to -1 .. 1 and begin a step early, are for pixels.
+  if (!config.contains("clip_sample") || !bundle.is_xl()) config["clip_sample"] = false;
+  if (!bundle.is_xl()) config["steps_offset"] = 1;
+  config.update(changes);
+  return make_scheduler(class_name, config, file_of(bundle));
 }
 
 }  // namespace sdtune::model

@@ -7,11 +7,15 @@
 #include "model/base/error.h"
 #include "model/files/file_system.h"
 #include "model/files/json_file.h"
+#include "model/schedule/scheduler_config.h"
 
 namespace sdtune::model {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kNoiseKeys[] = {"num_train_timesteps", "beta_start",    "beta_end",
+                                      "beta_schedule",       "trained_betas", "prediction_type"};
 
 fs::path file_in(const fs::path& folder) {
   return folder / "scheduler" / "scheduler_config.json";
@@ -20,9 +24,15 @@ fs::path file_in(const fs::path& folder) {
 }  // namespace
 
 void save_scheduler(FileSystem& files, const ModelBundle& bundle, const fs::path& folder) {
-  // A null stands for a default that JSON cannot write (minus infinity); diffusers takes its default for an absent key.
+  // Not what is a default of the class: another class that reads the file must not take it for given, as it does not of
+  // the config itself. But always the noise schedule, which training reads without knowing the class. A null stands for
+  // a default that JSON cannot write (minus infinity). diffusers takes its default for an absent key.
+  Json kept = given_keys(bundle.scheduler_config);
+  for (const char* key : kNoiseKeys) {
+    if (bundle.scheduler_config.contains(key)) kept[key] = bundle.scheduler_config[key];
+  }
   Json scheduler = Json::object();
-  for (const auto& [key, value] : bundle.scheduler_config.items()) {
+  for (const auto& [key, value] : kept.items()) {
     if (!value.is_null() && !(value.is_number_float() && !std::isfinite(value.get<double>()))) scheduler[key] = value;
   }
   scheduler["_class_name"] = bundle.scheduler_class;

@@ -92,7 +92,7 @@ struct Start {
   std::int64_t first_timestep;
 };
 
-Start start_of_run(ModelBundle& bundle, const Scheduler& scheduler, const SampleRequest& request, const PixelSize& size,
+Start start_of_run(ModelBundle& bundle, Scheduler& scheduler, const SampleRequest& request, const PixelSize& size,
                    NoiseSource& noise) {
   if (!request.image.defined()) {
     return {start_latents(bundle, request, size, noise) * scheduler.init_noise_sigma(), 0};
@@ -100,6 +100,7 @@ Start start_of_run(ModelBundle& bundle, const Scheduler& scheduler, const Sample
   const auto batch = static_cast<std::int64_t>(request.prompts.size());
   const std::int64_t steps = request.timesteps.empty() ? request.steps : std::ssize(request.timesteps);
   const std::int64_t first = skipped_timesteps(scheduler, steps, request.strength);
+  scheduler.set_begin_index(first);
   const bool draws_each = std::max(request.generators.size(), request.seeds.size()) > 1;
   const torch::Tensor image = image_latents(bundle, request.image, batch, noise, draws_each);
   const torch::Tensor drawn = noise.draw(image.sizes(), bundle.dtype(), bundle.device());

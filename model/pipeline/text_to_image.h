@@ -68,9 +68,12 @@ struct PixelSize {
   std::int64_t width = 0;   // px
 };
 
-// The scheduler that diffusers' pipeline of this bundle would run: the bundle's own, or `class_name` made from its
-// config.
-std::unique_ptr<Scheduler> make_sampler(const ModelBundle& bundle, const std::string& class_name = "");
+// The scheduler that diffusers' pipeline of this bundle would run: the bundle's own.
+std::unique_ptr<Scheduler> make_sampler(const ModelBundle& bundle);
+// Another solver of the bundle's noise schedule, as diffusers' pipeline is with
+// `class_name.from_config(pipe.scheduler.config, **changes)`: of the config only what was given counts, with `changes`
+// over it. Latents are clipped only where SDXL's config says so.
+std::unique_ptr<Scheduler> make_sampler(const ModelBundle& bundle, const std::string& class_name, const Json& changes);
 
 // The size of the first pass: as asked for, else the init image's, else the model's own. Throws ConfigError naming
 // "height", "width" or "image" for what is no multiple of the VAE's factor or does not fit the image.

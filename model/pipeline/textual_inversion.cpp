@@ -68,6 +68,9 @@ TextualInversion read_textual_inversion(const std::filesystem::path& path, const
   if (count != 1) refuse_tensors(file, false);
   const std::string& name = file.header().tensors.begin()->first;
   if (token.empty() && name != kWebKey) inversion.token = name;
+  if (inversion.token.empty())
+    throw WeightError(path.string(), "gives its embedding no name",
+                      "give it one: --embedding FILE:TOKEN, or token= in Python");
   inversion.vectors = vectors_of(file, name, bundle.text_encoder);
   return inversion;
 }

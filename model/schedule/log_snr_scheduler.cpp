@@ -53,7 +53,7 @@ void LogSnrScheduler::begin(const std::vector<double>& timesteps, const std::vec
 }
 
 std::int64_t LogSnrScheduler::step_index(double t) {
-  if (step_index_ < 0) step_index_ = index_of_timestep(timesteps_, t);
+  if (step_index_ < 0) step_index_ = first_index(t);
   TORCH_CHECK(step_index_ < timesteps_.size(0), class_name(), ": step after the end of the run");
   return step_index_;
 }
@@ -62,9 +62,10 @@ torch::Tensor LogSnrScheduler::add_noise(const torch::Tensor& x0, const torch::T
                                          const torch::Tensor& timesteps) const {
   TORCH_CHECK(sigmas_.defined(), class_name(), ": add_noise before set_timesteps");
   const torch::Tensor wanted = timesteps.to(torch::kCPU, torch::kInt64).flatten();
+  const bool is_at_step = has_begin_index() && step_index_ >= 0;  // within the run, as diffusers has it
   std::vector<torch::Tensor> samples;
   for (std::int64_t i = 0; i < wanted.numel(); ++i) {
-    const Level level = level_at(index_of_timestep(timesteps_, wanted[i].item<double>()));
+    const Level level = level_at(is_at_step ? step_index_ : first_index(wanted[i].item<double>()));
     samples.push_back(level.alpha * x0[i] + level.sigma * noise[i]);
   }
   return torch::stack(samples).to(x0.scalar_type());

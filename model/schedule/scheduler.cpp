@@ -20,6 +20,7 @@ void Scheduler::set_timesteps(std::int64_t num_inference_steps) {
   }
   num_inference_steps_ = num_inference_steps;
   given_timesteps_.clear();
+  begin_index_.reset();
   start_run(num_inference_steps);
 }
 
@@ -33,7 +34,21 @@ void Scheduler::set_timesteps(const std::vector<std::int64_t>& timesteps) {
   }
   num_inference_steps_ = std::ssize(timesteps);
   given_timesteps_.assign(timesteps.begin(), timesteps.end());
+  begin_index_.reset();
   start_run(num_inference_steps_);
+}
+
+void Scheduler::set_begin_index(std::int64_t begin_index) {
+  TORCH_CHECK(num_inference_steps_ > 0, class_name_, ": set_begin_index before set_timesteps");
+  if (begin_index < 0 || begin_index >= timesteps_.size(0)) {
+    throw ConfigError("begin_index", "is out of range (got " + std::to_string(begin_index) + "; allowed: 0.." +
+                                         std::to_string(timesteps_.size(0) - 1) + ")");
+  }
+  begin_index_ = begin_index;
+}
+
+std::int64_t Scheduler::first_index(double t) const {
+  return begin_index_ ? *begin_index_ : index_of_timestep(timesteps_, t);
 }
 
 std::string Scheduler::fault_of_given_timesteps() const {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,9 @@ class Scheduler {
   // Starts a run over these timesteps, descending within 0..num_train_timesteps - 1, instead of the config's spacing.
   // ConfigError for other ones, and where diffusers' class takes none.
   void set_timesteps(const std::vector<std::int64_t>& timesteps);
+  // Where in timesteps() the run begins, between set_timesteps and the first add_noise or step (diffusers' name). Else
+  // it is the place of the first t, of which there may be several: timesteps of a curve of sigmas are rounded.
+  void set_begin_index(std::int64_t begin_index);
   // [N] int64 or float32, CPU, descending; N may exceed the number of steps (PNDM repeats some).
   const torch::Tensor& timesteps() const { return timesteps_; }
   // [N + 1] float32, CPU; undefined for the schedulers that have none.
@@ -69,6 +73,9 @@ class Scheduler {
   std::int64_t num_inference_steps() const { return num_inference_steps_; }
   // Of this run; empty where the config's spacing holds.
   const std::vector<double>& given_timesteps() const { return given_timesteps_; }
+  bool has_begin_index() const { return begin_index_.has_value(); }
+  // The place of the run's first t.
+  std::int64_t first_index(double t) const;
   // For the schedulers that look timesteps up in the tables: ConfigError where one lies beyond them.
   void require_timesteps_below_limit() const;
   torch::Tensor timesteps_;
@@ -80,6 +87,7 @@ class Scheduler {
   NoiseSchedule noise_schedule_;
   std::int64_t num_inference_steps_ = 0;  // 0 until set_timesteps
   std::vector<double> given_timesteps_;
+  std::optional<std::int64_t> begin_index_;
 };
 
 // The scheduler of diffusers' class name with a diffusers config (keys not given take that class's defaults; keys of

@@ -172,6 +172,16 @@ Json resolve_config(const std::string& class_name, const ConfigKeys& keys, const
   return out;
 }
 
+Json given_keys(const Json& config) {
+  Json given = config;
+  if (!given.is_object()) return given;  // refused where it is resolved
+  for (const Json& key : config.value("_use_default_values", Json::array())) {
+    if (key.is_string()) given.erase(key.get<std::string>());
+  }
+  given.erase("_use_default_values");
+  return given;
+}
+
 bool own_flag(const Json& config, const ConfigKeys& keys, const std::string& name) {
   const bool known = std::any_of(keys.begin(), keys.end(), [&](const ConfigKey& key) { return key.name == name; });
   return known && config[name].get<bool>();

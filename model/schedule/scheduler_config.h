@@ -34,6 +34,10 @@ ConfigKeys join_keys(std::vector<ConfigKeys> lists);
 // allowed.
 Json resolve_config(const std::string& class_name, const ConfigKeys& keys, const Json& given, const std::string& where);
 
+// The keys of a config that were given, as diffusers' from_config reads another one's: without those that took the
+// default of their class ("_use_default_values"), without that list.
+Json given_keys(const Json& config);
+
 // A flag of a resolved config, false where it is no key of the class but came along from another one's config.
 bool own_flag(const Json& config, const ConfigKeys& keys, const std::string& name);
 // The betas of a config resolved with `keys`.

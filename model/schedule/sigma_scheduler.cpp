@@ -47,7 +47,7 @@ double SigmaScheduler::init_noise_sigma() const {
 }
 
 std::int64_t SigmaScheduler::step_index(double t) {
-  if (step_index_ < 0) step_index_ = index_of_timestep(timesteps_, t);
+  if (step_index_ < 0) step_index_ = first_index(t);
   TORCH_CHECK(step_index_ < timesteps_.size(0), class_name(), ": step after the end of the run");
   return step_index_;
 }
@@ -61,9 +61,10 @@ torch::Tensor SigmaScheduler::add_noise(const torch::Tensor& x0, const torch::Te
                                         const torch::Tensor& timesteps) const {
   TORCH_CHECK(sigmas_.defined(), class_name(), ": add_noise before set_timesteps");
   const torch::Tensor wanted = timesteps.to(torch::kCPU, torch::kFloat64).flatten();
+  const bool is_at_step = has_begin_index() && step_index_ >= 0;  // within the run, as diffusers has it
   std::vector<std::int64_t> indices;
   for (std::int64_t i = 0; i < wanted.numel(); ++i) {
-    indices.push_back(index_of_timestep(timesteps_, wanted[i].item<double>()));
+    indices.push_back(is_at_step ? step_index_ : first_index(wanted[i].item<double>()));
   }
   std::vector<std::int64_t> shape(static_cast<std::size_t>(x0.dim()), 1);
   shape[0] = wanted.numel();

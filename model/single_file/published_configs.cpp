@@ -87,18 +87,17 @@ ClipTextConfig open_clip_big_g_config() {
 }
 
 std::pair<std::string, Json> scheduler(ModelFamily family, const std::string& prediction_type) {
-  Json config = {{"num_train_timesteps", 1000},      {"beta_start", 0.00085}, {"beta_end", 0.012},
-                 {"beta_schedule", "scaled_linear"}, {"steps_offset", 1},     {"prediction_type", prediction_type}};
+  // clip_sample and set_alpha_to_one are for other classes that are made of the config.
+  Json config = {{"num_train_timesteps", 1000}, {"beta_start", 0.00085},
+                 {"beta_end", 0.012},           {"beta_schedule", "scaled_linear"},
+                 {"steps_offset", 1},           {"prediction_type", prediction_type},
+                 {"clip_sample", false},        {"set_alpha_to_one", false}};
   if (family == ModelFamily::kSdxl) {
     config["timestep_spacing"] = "leading";
     config["interpolation_type"] = "linear";
     return {"EulerDiscreteScheduler", config};
   }
-  config["set_alpha_to_one"] = false;
-  if (family == ModelFamily::kSd2 && prediction_type == "v_prediction") {
-    config["clip_sample"] = false;
-    return {"DDIMScheduler", config};
-  }
+  if (family == ModelFamily::kSd2 && prediction_type == "v_prediction") return {"DDIMScheduler", config};
   config["skip_prk_steps"] = true;
   return {"PNDMScheduler", config};
 }

@@ -143,11 +143,7 @@ class TrainResult:
         if self.model_path is None:
             raise config_error(str(self.output), f"the run was stopped at step {self.step} and has no model yet",
                                "resume_from_checkpoint='latest' resumes it")
-        if (self.model_path / "model_index.json").is_file():
-            return _native.StableDiffusionPipeline.from_pretrained(self.model_path, dtype=dtype, device=device)
-        pipe = _native.StableDiffusionPipeline.from_pretrained(self.base, dtype=dtype, device=device)
-        pipe.load_lora_weights(self.model_path)
-        return pipe
+        return _native.StableDiffusionPipeline.from_pretrained(self.model_path, dtype=dtype, device=device)
 
     def _repr_html_(self) -> str:
         """The run's report in a frame of its own, which no script of it leaves; and what there is where it is too large."""

@@ -193,7 +193,9 @@ void register_config(py::module_& module) {
       .def("__setattr__", &set_option, py::arg("name"), py::arg("value"))
       .def("__copy__", [](const TrainConfig& config) { return TrainConfig(config); })
       .def("__dir__", &names_of)
-      .def("__eq__", [](TrainConfig& one, TrainConfig& other) { return to_dict(one).equal(to_dict(other)); })
+      .def(
+          "__eq__", [](TrainConfig& one, TrainConfig& other) { return to_dict(one).equal(to_dict(other)); },
+          py::is_operator())  // of anything else it says NotImplemented
       .def("__repr__",
            [](TrainConfig& config) {
              std::vector<std::string> values;

@@ -31,14 +31,17 @@ py::object load_pipeline(const std::filesystem::path& name, const py::object& dt
   if (const std::string warning = model::device_warning(device); !warning.empty()) {
     if (PyErr_WarnEx(PyExc_RuntimeWarning, warning.c_str(), 1) != 0) throw py::error_already_set();
   }
+  ModelNote note;
   ModelBundle bundle = [&] {
     const ComputeScope scope;
     const torch::Device where = model::parse_device(device, "device");
     const torch::Dtype wanted = dtype_on(asked, where);
-    return model::load_model(model::find_base(name.string()), wanted, where);
+    const std::filesystem::path folder = model::find_base(name.string());
+    note = read_model_note(folder);
+    return model::load_model(folder, wanted, where);
   }();
-  if (bundle.is_xl()) return py::cast(std::make_shared<XLPipeline>(std::move(bundle)));
-  return py::cast(std::make_shared<Pipeline>(std::move(bundle)));
+  if (bundle.is_xl()) return py::cast(std::make_shared<XLPipeline>(std::move(bundle), std::move(note)));
+  return py::cast(std::make_shared<Pipeline>(std::move(bundle), std::move(note)));
 }
 
 constexpr const char* kFromPretrained =
@@ -90,7 +93,8 @@ void add_additions(PipelineClass& pipeline) {
            "folder "
            "with pytorch_lora_weights.safetensors, or a run folder. Its strength is scale x alpha / rank; several add "
            "up, and the same file again replaces itself. Raises WeightError that counts what does not fit the model.")
-      .def("unload_lora_weights", &Pipeline::unload_loras, "Detaches all LoRAs, fused ones too.")
+      .def("unload_lora_weights", &Pipeline::unload_loras,
+           "Detaches all LoRAs. What fuse_lora has added to the weights stays there, as in diffusers.")
       .def("fuse_lora", &Pipeline::fuse_loras,
            "Adds the loaded LoRAs to the weights of the model: the same images, as fast as without, and "
            "save_pretrained keeps them.")
@@ -147,7 +151,8 @@ void add_base(py::module_& module) {
       .def(
           "save_pretrained", &Pipeline::save, py::arg("folder"), py::arg("dtype") = py::none(),
           "Writes a folder that diffusers' from_pretrained loads, with the current scheduler. Weights keep their dtype "
-          "unless another is named. Raises StorageError.")
+          "unless another is named. A model that is there is replaced, the whole folder. Raises ConfigError for a "
+          "folder of other files, and StorageError.")
       .def(
           "to",
           [](std::shared_ptr<Pipeline> self, const py::object& device, const py::object& dtype) {

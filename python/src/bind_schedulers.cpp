@@ -24,6 +24,7 @@
 #include "model/schedule/lms_discrete.h"
 #include "model/schedule/pndm.h"
 #include "model/schedule/scheduler.h"
+#include "model/schedule/scheduler_config.h"
 #include "model/schedule/unipc_multistep.h"
 #include "python/src/array_caster.h"
 #include "python/src/compute_scope.h"
@@ -81,9 +82,7 @@ std::vector<std::int64_t> ays_timesteps(const Scheduler& scheduler, std::int64_t
 
 // A config with keywords over it. Keys that were defaults of the class it comes from do not count (diffusers' rule).
 Json merged_config(const py::object& config, const py::kwargs& keywords) {
-  Json merged = config.is_none() ? Json::object() : json_of(config);
-  for (const Json& key : merged.value("_use_default_values", Json::array())) merged.erase(key.get<std::string>());
-  merged.erase("_use_default_values");
+  Json merged = config.is_none() ? Json::object() : model::given_keys(json_of(config));
   const Json given = json_of(keywords);
   for (const auto& [key, value] : given.items()) merged[key] = value;
   return merged;
@@ -120,6 +119,9 @@ void add_scheduler(py::module_& module) {
            py::arg("timesteps") = std::nullopt, py::call_guard<ComputeScope>(),
            "Starts a run of a number of steps, or over given timesteps. Raises ConfigError for what the class cannot "
            "do.")
+      .def("set_begin_index", &Scheduler::set_begin_index, py::arg("begin_index") = 0,
+           "Where in `timesteps` the run begins, after set_timesteps: for image to image. Without it that is the place "
+           "of the first timestep, of which there may be several. Raises ConfigError for a place that is not there.")
       .def("ays_timesteps", &ays_timesteps, py::arg("num_inference_steps") = 10, py::arg("xl") = false,
            py::call_guard<ComputeScope>(),
            "The timesteps of \"align your steps\" for Stable Diffusion 1, or XL, to give to set_timesteps or a "

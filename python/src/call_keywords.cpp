@@ -152,6 +152,11 @@ py::list call_options() {
     for (const auto& [name, type] : kTypes) {
       if (field.info.name == name) option["type"] = type;
     }
+    if (field.info.name == "num_images") {  // the program's images have seeds of their own
+      option["help"] =
+          "Images of each prompt. One seed is of the whole batch, as one generator of diffusers' is; a list gives each "
+          "image its own.";
+    }
     options.append(option);
   }
   for (const ObjectKeyword& keyword : kObjects) {

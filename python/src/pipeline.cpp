@@ -59,6 +59,15 @@ std::function<void(const model::SampleProgress&)> step_callback(const py::object
   };
 }
 
+// The folder is replaced as a whole, with all that is in it.
+void require_replaceable(const std::filesystem::path& folder) {
+  std::error_code status;
+  if (!std::filesystem::exists(folder, status) || std::filesystem::is_empty(folder, status)) return;
+  if (is_file(folder / "model_index.json")) return;
+  throw ConfigError("folder", "has files in it and is no model (got " + folder.string() + ")",
+                    "name a folder that is not there yet, or a model's, which is replaced");
+}
+
 }  // namespace
 
 std::string dtype_text(const py::handle& object) {
@@ -79,8 +88,10 @@ torch::Dtype dtype_on(const std::string& asked, torch::Device device) {
   return chosen;
 }
 
-Pipeline::Pipeline(model::ModelBundle bundle)
-    : bundle_(std::move(bundle)), scheduler_(wrap_scheduler(model::make_sampler(bundle_))) {}
+Pipeline::Pipeline(model::ModelBundle bundle, ModelNote note)
+    : bundle_(std::move(bundle)), note_(std::move(note)), scheduler_(wrap_scheduler(model::make_sampler(bundle_))) {
+  note_.base = note_.base_fingerprint = "";  // a LoRA's; here it is part of a whole model
+}
 
 void Pipeline::set_scheduler(const py::object& scheduler) {
   unwrap_scheduler(scheduler);
@@ -140,12 +151,17 @@ py::tuple Pipeline::encode(const py::object& prompt, const py::kwargs& given) {
 
 void Pipeline::save(const std::filesystem::path& folder, const py::object& dtype) {
   const UseScope use(use_);
+  require_replaceable(folder);
   const torch::Dtype file_dtype = dtype.is_none() ? bundle_.dtype() : dtype_of(dtype);
   const model::Scheduler& scheduler = unwrap_scheduler(scheduler_);
-  bundle_.scheduler_class = scheduler.class_name();
-  bundle_.scheduler_config = scheduler.config();
+  model::ModelBundle saved = bundle_;  // `sampler` changes the scheduler that was loaded, before a save and after it
+  saved.scheduler_class = scheduler.class_name();
+  saved.scheduler_config = scheduler.config();
   const ComputeScope scope;
-  model::save_bundle(real_file_system(), bundle_, folder, file_dtype);
+  const auto add_note = [&](const std::filesystem::path& partial) {
+    if (!note_.trigger.empty() || note_.rendered_people) write_model_note(real_file_system(), note_, partial);
+  };
+  model::save_bundle(real_file_system(), saved, folder, file_dtype, {.add = add_note});
 }
 
 void Pipeline::move_to(const py::object& device, const py::object& dtype) {

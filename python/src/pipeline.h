@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/files/model_note.h"
 #include "model/generate/image_generator.h"
 #include "model/lora/lora_weights.h"
 #include "model/pipeline/bundle.h"
@@ -18,7 +19,8 @@ namespace sdtune::python {
 // Every method but the plain getters takes the pipeline for itself (UseScope).
 class Pipeline {
  public:
-  explicit Pipeline(model::ModelBundle bundle);
+  // `note`: of the folder that the bundle was read from.
+  explicit Pipeline(model::ModelBundle bundle, ModelNote note = {});
   virtual ~Pipeline() = default;
 
   model::ModelBundle& bundle() { return bundle_; }
@@ -42,12 +44,13 @@ class Pipeline {
 
   // LoRAs; a file again replaces itself.
   void load_lora(const std::filesystem::path& path, double scale);
-  void unload_loras();  // fused ones too
+  void unload_loras();  // what was fused stays
   void fuse_loras();
   void unfuse_loras();
 
  private:
   model::ModelBundle bundle_;
+  ModelNote note_;
   model::ImageGenerator generator_{bundle_};
   pybind11::object scheduler_;
   std::vector<model::FusedBranch> fused_;

@@ -17,8 +17,7 @@ void Pipeline::load_lora(const std::filesystem::path& path, double scale) {
 void Pipeline::unload_loras() {
   const UseScope use(use_);
   const ComputeScope scope;
-  model::unfuse_loras(fused_);
-  fused_.clear();
+  fused_.clear();  // what was fused stays in the weights, as in diffusers
   for (const model::LoraLayer& entry : model::lora_layers(bundle_)) entry.layer->branches.clear();
 }
 

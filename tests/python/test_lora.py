@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from diffusers.utils import convert_state_dict_to_diffusers
 from ldm_layout import unet_name
 from lora_files import (ATTENTION, WITH_CONVOLUTIONS, adapter_layers, add_adapters, load_pipeline, save_as_diffusers,
                         save_as_kohya)
 from model_families import as_numpy, in_double, unet_inputs
-from peft import LoHaConfig, LoKrConfig, inject_adapter_in_model
-from program import run
+from peft import LoHaConfig, LoKrConfig, LoraConfig, get_peft_model_state_dict, inject_adapter_in_model
+from program import ROOT, run
 from safetensors.torch import load_file, save_file
 
 import sdtune
@@ -92,6 +94,41 @@ def test_output_and_gradients_equal_peft(family: str, layers: list[str], tiny_fo
         for which, got in zip(("lora_A", "lora_B"), pair, strict=True):
             expected = matrices[f"{path.removeprefix('unet.')}.{which}.default.weight"]
             assert np.linalg.norm(got - expected) <= PASS_TOLERANCE * max(np.linalg.norm(expected), 1e-4 * total), path
+
+
+@pytest.mark.parametrize("style", ["pipeline", "UNet alone"])
+@pytest.mark.parametrize("stabilised", [False, True], ids=["by rank", "by its root"])
+def test_what_the_header_says_of_the_scale(stabilised: bool, style: str, tiny_sd1: Path, tmp_path: Path) -> None:
+    """PEFT's use_rslora, and the header of unet.save_lora_adapter, whose keys name no component."""
+    theirs = load_pipeline(tiny_sd1)
+    torch.manual_seed(0)
+    one_layer = "^mid_block.attentions.0.transformer_blocks.0.attn1.to_q"
+    config = LoraConfig(r=4, lora_alpha=6, target_modules=ATTENTION, use_rslora=stabilised, alpha_pattern={one_layer: 3})
+    theirs.unet.add_adapter(config)
+    for name, parameter in theirs.unet.named_parameters():
+        if "lora_" in name:
+            torch.nn.init.normal_(parameter, std=0.12)
+    if style == "pipeline":
+        layers = convert_state_dict_to_diffusers(get_peft_model_state_dict(theirs.unet))
+        type(theirs).save_lora_weights(tmp_path, unet_lora_layers=layers, unet_lora_adapter_metadata=theirs.unet.peft_config["default"].to_dict())
+    else:
+        theirs.unet.save_lora_adapter(tmp_path)
+    ours = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    ours.load_lora_weights(tmp_path / "pytorch_lora_weights.safetensors")
+    wanted = latents_of_theirs(theirs)
+    assert error(latents_of_ours(ours), wanted) <= TOLERANCE
+    ours.load_lora_weights(tmp_path / "pytorch_lora_weights.safetensors", scale=2 / 3)
+    assert error(latents_of_ours(ours), wanted) > 10 * TOLERANCE  # as if alpha were the rank
+
+
+def test_a_run_s_folder_may_end_with_a_slash(tiny_sd1: Path, tmp_path: Path) -> None:
+    """As a shell's completion writes it: the file of other programs has the run's name, and the run is a finished one."""
+    done = run(["train", "--base", str(tiny_sd1), "--images", str(ROOT / "examples" / "me"), "--method", "lora", "--max-train-steps", "1", "--device", "cpu",
+                "--resolution", "32", "--with-prior-preservation", "false", "--output", f"{tmp_path}/tom/"])
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "tom" / "model" / "tom.safetensors").exists()
+    said = json.loads(run(["inspect", str(tmp_path / "tom"), "--json"]).stdout)
+    assert said["finished"] and said["model"]["kind"] == "LoRA of a run"
 
 
 def test_scale_and_several_files_add_up(tiny_sd1: Path, tmp_path: Path) -> None:
@@ -243,7 +280,10 @@ def test_fusing_gives_the_same_and_is_undone_again(tiny_sd1: Path, tmp_path: Pat
     assert error(latents_of_ours(pipe), with_lora) <= TOLERANCE
     pipe.fuse_lora()
     pipe.unload_lora_weights()
-    assert error(latents_of_ours(pipe), plain) <= TOLERANCE
+    assert error(latents_of_ours(pipe), with_lora) <= TOLERANCE, "as in diffusers: what was fused stays"
+    theirs.fuse_lora()
+    theirs.unload_lora_weights()
+    assert error(latents_of_ours(pipe), latents_of_theirs(theirs)) <= TOLERANCE
     assert error(plain, with_lora) > 100 * TOLERANCE
 
 

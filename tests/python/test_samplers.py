@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from itertools import takewhile
 from pathlib import Path
 
 import diffusers
 import numpy as np
 import pytest
+import sdtune
 import torch
 from diffusers.schedulers.scheduling_utils import AysSchedules
 from PIL import Image
@@ -90,3 +93,41 @@ def test_more_steps_than_a_schedule_has(tiny_sd1: Path, tmp_path: Path, name: st
                 "--output", "out"], cwd=tmp_path)
     assert done.returncode == 2
     assert "num_inference_steps" in done.stderr and named in done.stderr
+
+
+def latents(pipe: sdtune.StableDiffusionPipeline, **options: str) -> np.ndarray:
+    return pipe("a photo", num_inference_steps=4, guidance_scale=5.0, seed=1, output_type="latent", **options).images
+
+
+def relative_error(got: np.ndarray, wanted: np.ndarray) -> float:
+    return float(np.linalg.norm(got - wanted) / np.linalg.norm(wanted))
+
+
+def test_a_save_changes_no_named_sampler(tiny_sd1: Path, tmp_path: Path) -> None:
+    """Neither in the pipeline that is saved nor in what is read: a default that is written is no value that was given."""
+    pipe = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    names = ("dpm++2m", "dpm++2m_karras", "euler_exponential", "ddim_trailing")
+    before = {name: latents(pipe, sampler=name) for name in names}
+    assert len({image.tobytes() for image in before.values()}) == len(names)
+    pipe.scheduler = sdtune.DPMSolverMultistepScheduler.from_config(pipe.scheduler.config)  # whose curves are defaults
+    pipe.save_pretrained(tmp_path / "saved")
+    saved = sdtune.StableDiffusionPipeline.from_pretrained(tmp_path / "saved")
+    for name in names:
+        assert (latents(pipe, sampler=name) == before[name]).all(), name
+        assert (latents(saved, sampler=name) == before[name]).all(), name
+
+
+def test_a_named_sampler_clips_no_latents(tiny_sd1: Path, tmp_path: Path) -> None:
+    """The base's scheduler knows no clip_sample; the default of DDIM and DDPM is for pixels."""
+    folder = shutil.copytree(tiny_sd1, tmp_path / "base")
+    file = folder / "scheduler" / "scheduler_config.json"
+    config = {key: value for key, value in json.loads(file.read_text()).items() if key != "clip_sample"}
+    file.write_text(json.dumps(config))
+    pipe = sdtune.StableDiffusionPipeline.from_pretrained(folder)
+    for name, kind in (("ddim", sdtune.DDIMScheduler), ("ddpm", sdtune.DDPMScheduler)):
+        named = latents(pipe, sampler=name)
+        images = {}
+        for clips in (False, True):
+            pipe.scheduler = kind.from_config(config, clip_sample=clips)
+            images[clips] = latents(pipe)
+        assert relative_error(named, images[False]) < 1e-6 and relative_error(named, images[True]) > 1e-2, name

@@ -118,7 +118,7 @@ def test_weights_and_chunks_keep_an_embedding_whole(tiny_sd1: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("case, named", [
     ("pickle", "safetensors"), ("width", "allowed: [vectors, 32]"), ("two tensors", "emb_params"),
-    ("many", "1..75"), ("absent", "absent")])
+    ("many", "1..75"), ("no name", "gives its embedding no name"), ("absent", "absent")])
 def test_wrong_embeddings_are_refused(tiny_sd1: Path, tmp_path: Path, case: str, named: str) -> None:
     _, ours = load_pair(tiny_sd1)
     path = tmp_path / f"{case}.safetensors"
@@ -126,7 +126,7 @@ def test_wrong_embeddings_are_refused(tiny_sd1: Path, tmp_path: Path, case: str,
         path = tmp_path / "toy.pt"
         torch.save({"string_to_param": {"*": vectors(1, 32)}}, path)
     elif case != "absent":
-        save_file({"width": {"emb_params": vectors(1, 768)}, "many": {"emb_params": vectors(76, 32)},
+        save_file({"width": {"emb_params": vectors(1, 768)}, "no name": {"": vectors(1, 32)}, "many": {"emb_params": vectors(76, 32)},
                    "two tensors": {"a": vectors(1, 32), "b": vectors(1, 32)}}[case], path)
     with pytest.raises(sdtune.Error) as caught:
         ours.load_textual_inversion(path)

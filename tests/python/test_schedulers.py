@@ -300,6 +300,33 @@ def test_add_noise_equals_diffusers(name: str) -> None:
     assert np.linalg.norm(other - expected) > 100 * TOLERANCE * np.linalg.norm(expected)
 
 
+@pytest.mark.parametrize("name", ["EulerDiscreteScheduler", "DPMSolverMultistepScheduler", "UniPCMultistepScheduler"])
+def test_a_begin_index_is_diffusers(name: str) -> None:
+    """Noise of the place that was said, before the first step and within the run; until the next set_timesteps."""
+    pair = theirs, ours = make_pair(name, {"use_karras_sigmas": True})
+    noise = np.random.default_rng(1).standard_normal(SHAPE).astype(np.float32)
+    for one in pair:
+        one.set_timesteps(25)
+        one.set_begin_index(21)
+
+    def noisy() -> tuple[np.ndarray, np.ndarray]:
+        t = theirs.timesteps[21:22]
+        expected = theirs.add_noise(torch.from_numpy(start()), torch.from_numpy(noise), t.repeat(len(noise))).numpy()
+        return ours.add_noise(start(), noise, np.repeat(t.numpy(), len(noise))), expected
+
+    got, expected = noisy()
+    assert distance([got], [expected]) <= TOLERANCE
+    for t in theirs.timesteps[21:23]:
+        want = theirs.step(torch.from_numpy(noise), t, torch.from_numpy(start())).prev_sample.numpy()
+        assert distance([ours.step(noise, float(t), start())], [want]) <= TOLERANCE
+    within, expected = noisy()
+    assert distance([within], [expected]) <= TOLERANCE and distance([within], [got]) > 100 * TOLERANCE
+    with pytest.raises(sdtune.ConfigError, match="begin_index"):
+        ours.set_begin_index(25)
+    ours.set_timesteps(25)
+    ours.step(noise, float(ours.timesteps[3]), start())
+
+
 @pytest.mark.parametrize("source", NAMES)
 @pytest.mark.parametrize("target", NAMES)
 def test_from_config_across_classes_equals_diffusers(source: str, target: str) -> None:

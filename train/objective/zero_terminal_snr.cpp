@@ -2,6 +2,7 @@
 
 #include "model/schedule/prediction.h"
 #include "model/schedule/scheduler.h"
+#include "model/schedule/scheduler_config.h"
 
 namespace sdtune::train {
 
@@ -31,6 +32,7 @@ std::string rescale_to_zero_snr(model::ModelBundle& bundle) {
     note = "the result's scheduler is DDIMScheduler: " + bundle.scheduler_class + " knows no zero terminal SNR";
     bundle.scheduler_class = kPaperClass;
   }
+  bundle.scheduler_config = model::given_keys(bundle.scheduler_config);
   bundle.scheduler_config[kKey] = true;
   bundle.scheduler_config["timestep_spacing"] = "trailing";
   return note;

@@ -45,6 +45,20 @@ TEST(A1111ParametersText, ComesBackAsItWasWritten) {
   EXPECT_EQ(read.hires_strength, 0.6);
 }
 
+TEST(A1111ParametersText, StepsOfTheSecondPassAreThoseThatRun) {
+  const std::string text = "a cat\nSteps: 30, Denoising strength: 0.5, Hires upscale: 2, Hires upscaler: Latent";
+  GenerateOptions all, some, odd;
+  model::apply(text, all);
+  EXPECT_EQ(all.hires_steps, 60);
+  model::apply(text + ", Hires steps: 20", some);
+  EXPECT_EQ(some.hires_steps, 40);
+  apply("a cat\nSteps: 30, Denoising strength: 0.35, Hires upscale: 2, Hires steps: 7", odd);
+  EXPECT_EQ(static_cast<int>(static_cast<double>(*odd.hires_steps) * 0.35), 7);
+  odd.guidance_scale = 7;
+  const std::string again = a1111_parameters(odd, {"", "me", "0123456789abcdef", {}}, {{48, 64}, "DDIMScheduler"});
+  EXPECT_NE(again.find("Hires steps: 7,"), std::string::npos) << again;
+}
+
 TEST(A1111ParametersText, OfAnotherKindIsRefused) {
   GenerateOptions options;
   for (const char* text : {"", "a cat", "Steps", "a cat\nSeed: 3"})

@@ -37,6 +37,8 @@ TEST(PromptList, ReadsYamlAndText) {
   EXPECT_THAT(read_prompts(yaml), ElementsAre("a photo of {trigger}", "one: two"));
   const auto text = scratch.write("a.txt", "# comment\na cat, sitting\r\n\n - b \n");
   EXPECT_THAT(read_prompts(text), ElementsAre("a cat, sitting", " - b"));
+  const auto marked = scratch.write("marked.txt", "\xEF\xBB\xBF# comment\na cat\n");  // a byte order mark
+  EXPECT_THAT(read_prompts(marked), ElementsAre("a cat"));
   EXPECT_THAT(read_prompt_lines(text, "--prompts")[1].where, testing::EndsWith("a.txt:4"));
   EXPECT_THAT(read_prompt_lines(yaml, "--prompts")[0].where, testing::EndsWith("a.yaml:2"));
 }

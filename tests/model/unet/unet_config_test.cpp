@@ -8,7 +8,7 @@
 namespace sdtune::model {
 namespace {
 
-Json small() {
+Json small_unet_config() {
   Json json;
   json["_class_name"] = "UNet2DConditionModel";
   json["_diffusers_version"] = "0.42.1";
@@ -22,7 +22,7 @@ Json small() {
 }
 
 TEST(UNetConfig, ReadsAndWrites) {
-  const UNetConfig config = UNetConfig::from_json(small(), "unet/config.json");
+  const UNetConfig config = UNetConfig::from_json(small_unet_config(), "unet/config.json");
   EXPECT_EQ(config.num_attention_heads, (std::vector<int64_t>{4, 4}));
   EXPECT_EQ(config.time_channels(), 128);
   EXPECT_EQ(UNetConfig::from_json(config.to_json(), "again"), config);
@@ -35,7 +35,7 @@ struct Refused {
 class UNetConfigRefuses : public testing::TestWithParam<Refused> {};
 
 TEST_P(UNetConfigRefuses, NamingFileAndKey) {
-  Json json = small();
+  Json json = small_unet_config();
   json[GetParam().key] = GetParam().value;
   try {
     (void)UNetConfig::from_json(json, "unet/config.json");
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Refused{"conv_out_kernel", 1000000001}, Refused{"freq_shift", 1000000000000}));
 
 TEST(UNetConfig, CountsTransformerBlocksOfTheWholeModel) {
-  Json json = small();
+  Json json = small_unet_config();
   json["layers_per_block"] = 64;
   json["transformer_layers_per_block"] = {16, 15};  // 129 places of each: 3999 blocks
   EXPECT_NO_THROW((void)UNetConfig::from_json(json, "unet/config.json"));
@@ -86,7 +86,7 @@ TEST(UNetConfig, CountsTransformerBlocksOfTheWholeModel) {
 }
 
 TEST(UNetConfig, TakesSdxl) {
-  Json json = small();
+  Json json = small_unet_config();
   json["sample_size"] = 128;
   json["block_out_channels"] = {320, 640, 1280};
   json["norm_num_groups"] = 32;

@@ -106,6 +106,7 @@ void set_base_schedule(model::ModelBundle& bundle) {
                              {"timestep_spacing", "trailing"},
                              {"steps_offset", 1},  // of no effect on that spacing; diffusers warns without
                              {"prediction_type", "v_prediction"},
+                             {"clip_sample", false},  // of no effect here; other classes that are made of it clip
                              {"algorithm_type", "dpmsolver++"},
                              {"solver_order", 2}};
 }
