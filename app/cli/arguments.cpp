@@ -53,6 +53,17 @@ void find_swallowed_flags(const std::vector<std::string>& words, const FieldList
   }
 }
 
+// `--prompt=` becomes `--prompt` and an empty text: of the first CLI11 would take the next word for the value.
+std::vector<std::string> with_empty_values(const std::vector<std::string>& words, const FieldList& fields) {
+  std::vector<std::string> result;
+  for (const std::string& word : words) {
+    const bool is_empty = word.find('=') + 1 == word.size() && field_of_flag(fields, word) != nullptr;
+    result.push_back(is_empty ? word.substr(0, word.size() - 1) : word);
+    if (is_empty) result.emplace_back();
+  }
+  return result;
+}
+
 // What CLI11 did not know. The word after an unknown flag is taken for its value, so one slip gives one line.
 void sort_extras(const std::vector<std::string>& extras, const FieldList& fields, Arguments& arguments) {
   for (std::size_t i = 0; i < extras.size(); ++i) {
@@ -121,8 +132,9 @@ Arguments parse_arguments(const std::vector<std::string>& words, const FieldList
   for (const Field& field : fields) flags.push_back(add_flag(parser, field));
   find_swallowed_flags(words, fields, arguments.problems);
   if (!arguments.problems.empty()) return arguments;
+  const std::vector<std::string> complete = with_empty_values(words, fields);
   try {
-    parser.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 wants them backwards
+    parser.parse(std::vector<std::string>(complete.rbegin(), complete.rend()));  // CLI11 wants them backwards
   } catch (const CLI::ParseError& error) {
     arguments.problems.push_back({"", error.what(), "--help lists all options"});
     return arguments;

@@ -21,6 +21,7 @@ void end_with_caller() {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   // It ended before the line above.
   if (std::to_string(::getppid()) != caller) ::_exit(128 + SIGTERM);
+  ::unsetenv("SDTUNE_CALLER");  // it is the caller of this process, not of those that this one starts
 #endif
 }
 

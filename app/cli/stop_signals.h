@@ -1,5 +1,5 @@
 // SIGINT, SIGTERM and SIGUSR1 (which means SIGTERM): the first one asks the work to stop at the next safe point, the
-// second one ends the process at once.
+// second one ends the process at once. Of a rank, one by its launcher and one by anybody else are together the first.
 #pragma once
 
 #include "model/base/stop_flag.h"

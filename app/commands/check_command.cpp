@@ -11,6 +11,7 @@
 #include "model/files/temporary_folder.h"
 #include "model/options/option_group.h"
 #include "train/config/preset.h"
+#include "train/plan/probe_settings.h"
 #include "train/portrait/evaluate/classifier_reader_source.h"
 #include "train/preflight/machine_warnings.h"
 #include "train/preflight/preflight.h"
@@ -107,11 +108,7 @@ class CheckCommand : public Command {
     const TemporaryFolder folder(beside);
     config.run.output = folder.path().string();
     config.run.max_train_steps = 1;
-    config.checkpoint.resume_from_checkpoint.clear();  // it was compared; the folder of the probe is an empty one
-    config.observe.report_images = 0;
-    config.rental = {};  // no machine is given back after one step
-    config.data.num_class_images = config.run.train_batch_size * config.run.gradient_accumulation_steps;
-    config.observe.validation_prompt.clear();
+    train::keep_to_itself(config, config.run.train_batch_size * config.run.gradient_accumulation_steps);
     StopFlag& stop = install_stop_signals();
     ProbeObserver observer;
     const train::TrainResult result =

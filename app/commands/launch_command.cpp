@@ -1,7 +1,13 @@
 // `sdtune launch`: several ranks of `sdtune train`.
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -12,12 +18,23 @@
 #include "app/launch/launch.h"
 #include "app/launch/restart_words.h"
 #include "app/ui/hangup.h"
+#include "model/machine/control_groups.h"
 #include "train/config/run_folder.h"
 
 namespace sdtune::app {
 namespace {
 
 namespace fs = std::filesystem;
+
+// The cores that this process may use, which a container or scheduler may have limited, also by a quota of their time.
+std::int64_t usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const std::int64_t allowed =
+      ::sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : ::sysconf(_SC_NPROCESSORS_ONLN);
+  const std::optional<double> quota = model::quota_of_cores(model::SystemFiles("/"));
+  return quota ? std::clamp<std::int64_t>(std::llround(*quota), 1, allowed) : allowed;
+}
 
 bool has_whole_checkpoint(const fs::path& checkpoints) {
   std::error_code none;
@@ -64,7 +81,8 @@ class LaunchCommand : public Command {
     const train::RunFolder folder = train::run_folder(training_.loaded.config);
     earlier_ = content_of(folder.record());
     keep_output_after_hangup(folder.log());
-    return launch_ranks(options_, [&](std::int64_t attempt) { return words_of(words, attempt); });
+    return launch_ranks(
+        options_, [&](std::int64_t attempt) { return words_of(words, attempt); }, usable_cores());
   }
 
  private:

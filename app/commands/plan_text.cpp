@@ -52,9 +52,9 @@ std::string duration(double seconds) {
 }
 
 std::string precision_text(const train::PlannedRun& run) {
-  const std::string& gpu = run.config.precision.mixed_precision;
-  if (!run.cpu_precision.empty()) return gpu + " on a GPU and float32 on a CPU";
-  return gpu == "no" ? "float32" : gpu;
+  const auto name = [](const std::string& precision) { return precision == "no" ? "float32" : precision; };
+  const std::string gpu = name(run.config.precision.mixed_precision), cpu = name(run.cpu_precision);
+  return cpu.empty() || cpu == gpu ? gpu : gpu + " on a GPU and " + cpu + " on a CPU";
 }
 
 void add_run(Text& text, const train::RunPlan& plan) {
@@ -62,7 +62,10 @@ void add_run(Text& text, const train::RunPlan& plan) {
   text.line("{}: {} training of {} parameters out of {}, {}, {} px, {}", run.model, run.config.run.method,
             scaled(static_cast<double>(run.trainable_parameters)), scaled(static_cast<double>(run.total_parameters)),
             precision_text(run), *run.config.data.resolution, run.config.optim.chosen_optimizer());
-  text.line("{} photos, {} class images; {} steps of {} photos, {:.3g} epochs", run.photos, run.class_images,
+  const std::string found = run.generated_class_images == run.class_images
+                                ? ""
+                                : fmt::format(" ({} to generate)", run.generated_class_images);
+  text.line("{} photos, {} class images{}; {} steps of {} photos, {:.3g} epochs", run.photos, run.class_images, found,
             run.total_steps, run.batch, run.epochs());
   if (run.ranks > 1) text.line("{} ranks, shard: {}; memory is of one rank", run.ranks, run.config.dist.shard);
   const std::string preset = train::preset_line(run.config);
@@ -112,10 +115,9 @@ void add_machine(Text& text, const train::RunPlan& plan, const std::optional<tra
     text.line("\nthis machine has {:.2f} GB free: a run on its CPU does not fit", gigabytes(has));
   }
   if (!probed) return;
-  if (probed->class_image > 0) {
-    const auto images = static_cast<double>(plan.run.class_images);
-    text.line("\nthis machine: {} for {} class images, {:.3g} s each", duration(probed->class_image * images),
-              plan.run.class_images, probed->class_image);
+  if (const std::int64_t images = plan.run.generated_class_images; images > 0 && probed->class_image > 0) {
+    text.line("\nthis machine: {} for {} class images, {:.3g} s each",
+              duration(probed->class_image * static_cast<double>(images)), images, probed->class_image);
   }
   text.line("\nthis machine, from {} timed steps: {:.3g} s a step, {} in all, {:.2f} GB at most", probed->timed_steps,
             probed->step, duration(probed->total(plan)), gigabytes(probed->peak_bytes));

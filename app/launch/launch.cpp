@@ -1,6 +1,5 @@
 #include "app/launch/launch.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -14,23 +13,22 @@
 namespace sdtune::app {
 namespace {
 
-// The cores that this process may use, which a container or scheduler may have limited.
-std::int64_t usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : ::sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 std::vector<std::string> own_environment() {
   std::vector<std::string> entries;
   for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
   return entries;
 }
 
+// What each attempt starts, on how many cores.
+struct Program {
+  std::string path;
+  std::int64_t cores;
+};
+
 // Runs the ranks once.
-void run_attempt(RankGroup& group, const LaunchOptions& options, const SignalReader& signals,
+void run_attempt(RankGroup& group, const LaunchOptions& options, const SignalReader& signals, const Program& program,
                  const std::vector<std::string>& words, std::int64_t attempt) {
-  RankPlan plan{options.nproc, options.nnodes, options.node_rank, "127.0.0.1", 0, attempt, usable_cores()};
+  RankPlan plan{options.nproc, options.nnodes, options.node_rank, "127.0.0.1", 0, attempt, program.cores};
   std::optional<HeldPort> held;
   if (options.rendezvous.empty()) {
     plan.port = held.emplace().port();
@@ -39,22 +37,23 @@ void run_attempt(RankGroup& group, const LaunchOptions& options, const SignalRea
     plan.address = place.host;
     plan.port = place.port;
   }
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   for (std::int64_t local = 0; local < options.nproc; ++local) {
     group.start(options.node_rank * options.nproc + local,
-                {program, words, rank_environment(own_environment(), plan, local), signals.before()});
+                {program.path, words, rank_environment(own_environment(), plan, local), signals.before()});
   }
   group.wait();
 }
 
 }  // namespace
 
-int launch_ranks(const LaunchOptions& options, const WordsOfAttempt& words) {
+int launch_ranks(const LaunchOptions& options, const WordsOfAttempt& words, std::int64_t cores) {
   const std::chrono::milliseconds grace(static_cast<std::int64_t>(options.grace * 1000));
+  // Once: a file that is replaced while ranks run has another name there.
+  const Program program{std::filesystem::read_symlink("/proc/self/exe").string(), cores};
   SignalReader signals;
   for (std::int64_t attempt = 0;; ++attempt) {
     RankGroup group(signals, grace);
-    run_attempt(group, options, signals, words(attempt), attempt);
+    run_attempt(group, options, signals, program, words(attempt), attempt);
     const RankEnd* cause = first_cause(group.ends());
     if (cause == nullptr) return 0;
     const std::string of_cause = "rank " + std::to_string(cause->rank) + " " + describe(*cause) + "; ";

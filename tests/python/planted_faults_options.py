@@ -100,6 +100,7 @@ OPTIONS: dict[str, Fault] = {
     "class prompt is too long": option(PRIOR, "--class-prompt", "very " * 100 + "person"),
     "dropout that cannot be repeated": option(PRIOR, "--enable-bucket", "--gradient-checkpointing", "--method", "lora",
                                               "--lora-dropout", "0.1"),
+    "trigger word that no caption says": option("--trigger-word", "ohwx"),
     "no such LoRA layer": option("--method", "lora", "--lora-layers", "nothing"),
     "LoRA of what is not trained": option("--method", "lora", "--lora-layers", "fc1", "--no-train-text-encoder"),
     "no such trainable layer": option("--trainable-layers", "to_nothing"),

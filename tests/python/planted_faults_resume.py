@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -84,6 +85,14 @@ def one_given(place: Place) -> list[str]:
     return ["--resume-from-checkpoint", str(checkpoint)]
 
 
+def beside_another_run(place: Place) -> list[str]:
+    """A copy of a checkpoint elsewhere, and in the output's folder those of a run with another seed."""
+    newest = checkpoints(place)[-1]
+    copy = shutil.copytree(newest, place.folder / "backup" / newest.name)
+    state(lambda found: found["settings"].update(seed="5"))(place)
+    return ["--resume-from-checkpoint", str(copy)]
+
+
 def since(change: Callable[[Place], object], *words: str) -> Fault:
     """Something else than the checkpoint changed."""
     def plant(place: Place) -> list[str]:
@@ -122,6 +131,7 @@ RESUMES: dict[str, Fault] = {
     "checkpoint without a choice of operators": state(lambda found: found["implementation"].pop("attention")),
     "checkpoint with an unknown choice of operators": state(lambda found: found["implementation"].update(attention="fast")),
     "checkpoint that is given and damaged": one_given,
+    "output with checkpoints of another run": beside_another_run,
     "changed option": option(*RESUME, "--learning-rate", "1e-3"),
     "another optimizer": option(*RESUME, "--optimizer", "lion"),
     "batch that cannot be kept": option(*RESUME, "--train-batch-size", "3"),

@@ -124,7 +124,7 @@ def in_each_collective() -> Iterator[Fault]:
                    ("states into a checkpoint", "alltoall_base", 3, LATER, ()),
                    ("gathering at the start", "allgather", 1, BEFORE, ()),
                    ("gathering after a checkpoint", "allgather", 10, "at step 1", ()),
-                   ("sum of gradients, --shard none", "allreduce", 12, LATER, ddp))
+                   ("sum of gradients, --shard none", "allreduce", 13, LATER, ddp))
     in_ci = {("sum of gradients to their owner", "stopped"), ("weights from their owner", "block"), ("states into a checkpoint", "aborted"),
              ("gathering at the start", "fail"), ("gathering after a checkpoint", "killed"),
              ("sum of gradients, --shard none", "killed")}

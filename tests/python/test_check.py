@@ -130,7 +130,7 @@ FAULTS = {
     "tokenizer of another model": (r"base/tokenizer", r"does not belong|text encoder"),
     "text encoder of another vocabulary": (r"base/text_encoder", r"shape.*token_embedding"),
     "resume path absent": (r"resume_from_checkpoint", r"no such folder"),
-    "no space for two checkpoints": (r"output", r"no space for two checkpoints"),
+    "no space for two checkpoints": (r"output", r"no space for 2 checkpoints and the model"),
 }
 
 

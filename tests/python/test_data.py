@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -194,6 +195,34 @@ def test_buckets_do_not_depend_on_ranks(base: Path, tmp_path: Path) -> None:
     ended = launched(2, train_command(base, photos, tmp_path / "two", *words, "1"))
     assert ended.returncode == 0, ended.stderr
     np.testing.assert_allclose(losses(tmp_path / "two"), losses(tmp_path / "one"), rtol=1e-5)
+
+
+def test_buckets_with_class_images_and_recomputation(base: Path, tmp_path: Path) -> None:
+    """A square photo goes through the UNet together with its class image, a wide one apart from it: then a gradient comes twice."""
+    photos = write_shapes(tmp_path / "me", (96, 48), (64, 64), (48, 96))
+    words = ("--enable-bucket", "--with-prior-preservation", "--num-class-images=4", "--class-data-dir", write_photos(tmp_path / "class", 4, seed=2),
+             "--method=lora", "--lora-rank=4", "--max-train-steps=12", "--report-to=none")
+    train(base, tmp_path / "plain", "--images", photos, *words, "--train-batch-size=2", "--micro-batch=1", "--gradient-checkpointing=false")
+    ended = launched(2, train_command(base, photos, tmp_path / "ranks", *map(str, words), "--train-batch-size=1", "--gradient-checkpointing"))
+    assert ended.returncode == 0, ended.stderr
+    np.testing.assert_allclose(losses(tmp_path / "ranks"), losses(tmp_path / "plain"), rtol=1e-5)
+    train(base, tmp_path / "rounds", "--images", photos, *words, "--train-batch-size=1", "--gradient-accumulation-steps=2", "--gradient-checkpointing",
+          "--mixed-precision=bf16")
+    assert len(losses(tmp_path / "rounds")) == 12
+
+
+def test_a_photo_s_name_need_not_be_utf_8(base: Path, tmp_path: Path) -> None:
+    """As an archive of an old system unpacks it; refused nowhere, and resumed."""
+    photos, classes = write_photos(tmp_path / "me", 2, seed=0), write_photos(tmp_path / "class", 2, seed=2)
+    for folder in (photos, classes):
+        first = sorted(Path(folder).iterdir())[0]
+        os.rename(first, os.fsencode(folder) + b"/Zo\xeb.png")
+    words = ("--images", photos, "--with-prior-preservation", "--num-class-images=2", "--class-data-dir", classes, "--checkpointing-steps=2",
+             "--train-batch-size=1")
+    train(base, tmp_path / "run", *words, "--max-train-steps=3")
+    train(base, tmp_path / "run", *words, "--max-train-steps=4", "--resume-from-checkpoint=latest")
+    assert len(losses(tmp_path / "run")) == 4
+    assert "Zo" in (tmp_path / "run" / "run.json").read_text(encoding="utf-8")
 
 
 class WideReference(Reference):

@@ -147,6 +147,8 @@ def test_the_base_is_the_one_that_the_run_names(classifier: Path, tiny_base: Pat
     (folder / "config.yaml").write_text("base: ./nowhere\n")
     done = run(words)
     assert done.returncode == 2 and "./nowhere" in done.stderr
+    done = run(["eval", "--model", f"{folder}/model/", *words[3:]])
+    assert done.returncode == 2 and "./nowhere" in done.stderr, "with the slash that a shell's completion adds"
     (folder / "config.yaml").write_text(f"base: {tiny_base}\nno_such_option: 1\n")
     done = run(words)
     assert done.returncode == 2 and "config.yaml" in done.stderr and "no_such_option" in done.stderr and "--base" in done.stderr, done.stderr

@@ -194,13 +194,19 @@ def test_a_rank_that_does_not_answer_is_killed(base: Path, photos: Path, tmp_pat
     wait_until_gone(output)
 
 
-@pytest.mark.parametrize("number,code", [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGUSR1, 143)])
-def test_a_signal_saves_the_state(number: signal.Signals, code: int, undisturbed: str, base: Path, photos: Path,  # noqa: F811
-                                  tmp_path: Path) -> None:
-    """No restart follows; the run goes on where it was stopped, and changes no bit."""
+@pytest.mark.parametrize("number,code,to_all", [(signal.SIGTERM, 143, False), (signal.SIGINT, 130, False), (signal.SIGUSR1, 143, False),
+                                                (signal.SIGTERM, 143, True)])
+def test_a_signal_saves_the_state(number: signal.Signals, code: int, to_all: bool, undisturbed: str, base: Path,  # noqa: F811
+                                  photos: Path, tmp_path: Path) -> None:  # noqa: F811
+    """No restart follows; the run goes on where it was stopped, and changes no bit. systemd and Slurm send a signal to each process
+    of a job, so that a rank gets it from them and from launch: that is no second request."""
     output = tmp_path / "run"
     with started(launch(training(base, photos, output))) as launcher:
         wait_for_steps(output, 3)
+        ranks = rank_pids(launcher.pid)
+        assert len(ranks) == 2
+        for rank in ranks if to_all else []:
+            os.kill(rank, number)
         launcher.send_signal(number)
         _, errors = launcher.communicate(timeout=60)
     assert launcher.returncode == code, errors

@@ -89,6 +89,30 @@ def test_class_images_without_guidance_are_half_the_work() -> None:
     assert full - half == pytest.approx(2 * (half - fewer), rel=1e-9)
 
 
+def test_class_images_that_are_there_are_not_generated_again(tmp_path: Path) -> None:
+    words = ("--images", ME, "--num-class-images", 20)
+    none = plan(*words)
+    for path in sorted(ME.iterdir())[:5]:
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    some = plan(*words, "--class-data-dir", tmp_path)
+    there = len([path for path in tmp_path.iterdir() if path.suffix in (".png", ".jpg")])
+    assert there > 0 and (some["run"]["class_images"], some["run"]["generated_class_images"]) == (20, 20 - there)
+    assert some["flops"]["class_images"] == pytest.approx(none["flops"]["class_images"] * (20 - there) / 20)
+    assert some["flops"]["encoding"] == none["flops"]["encoding"]
+
+
+@pytest.mark.parametrize("option", [("--cache-latents", "false"), ("--center-crop", "false"), ("--crop-style", "random")], ids=lambda words: words[0])
+def test_latents_that_are_not_cached_are_work_of_every_step(option: tuple[str, str]) -> None:
+    """Of 5 photos and 20 class images once, or of a photo and a class image in each step."""
+    words = ("--images", ME, "--num-class-images", 20, "--train-batch-size", 1, "--with-prior-preservation", "true")
+    once, each = plan(*words), plan(*words, *option)
+    one_image = once["flops"]["encoding"] / (once["run"]["photos"] + 20)
+    assert each["flops"]["encoding"] == 0 and one_image > 0
+    assert each["flops"]["step"] - once["flops"]["step"] == pytest.approx(2 * one_image)
+    gpu = [plan(*words, *FLOAT32, *more) for more in ((), option)]
+    assert ["weights of vae" in phase(found, "gpu", "training") for found in gpu] == [False, True]
+
+
 def test_images_of_evaluations_are_counted_like_class_images() -> None:
     """Guided, 20 steps each: 16 + 8 images at 0, 100 and 200 steps, and four validation images at 0, 200."""
     words = ("--images", ME, "--base", BASE, "--max-train-steps", 200, "--class-guidance-scale", 2,
@@ -154,6 +178,12 @@ def test_python_gets_the_same_plan() -> None:
         sdtune.plan(config, gpus="nowhere.yaml")
 
 
+def test_python_plans_ranks() -> None:
+    config = sdtune.TrainConfig(images=str(ME))
+    one, two = sdtune.plan(config), sdtune.plan(config, ranks=2)
+    assert (one["run"]["ranks"], two["run"]["ranks"]) == (1, 2) and two["run"]["batch"] == 2 * one["run"]["batch"]
+
+
 def test_tiles_bound_the_memory_of_encoding() -> None:
     """At four times the VAE's sample_size: the memory of one tile, and the operations of tiles that overlap by a quarter."""
     words = ("--images", ME, "--resolution", 256, *FLOAT32)
@@ -199,6 +229,11 @@ def test_auto_precision_is_planned_for_each_device() -> None:
     assert auto["gpu"]["peak_bytes"] == half["gpu"]["peak_bytes"]
     assert counted(auto, "cpu") == counted(whole, "cpu")
     assert counted(half, "cpu") != counted(whole, "cpu")
+    named = {"no": "float32", "bf16": "bf16"}
+    for words in ((), ("--mixed-precision", "auto")):
+        here = named[plan("--images", ME, *words)["run"]["mixed_precision_on_cpu"]]
+        said = run(["plan", "--images", str(ME), "--base", str(BASE), "--savings", "false", *words]).stdout
+        assert ("bf16 on a GPU and float32 on a CPU" in said) == (here == "float32"), said
 
 
 def test_a_gpu_keeps_only_what_steps_use() -> None:

@@ -31,6 +31,23 @@ def test_a_preset_is_read_and_explained(name: str) -> None:
     assert (CONFIGS / name).read_text().startswith("# ")
 
 
+def test_a_preset_is_found_by_its_name_alone() -> None:
+    assert sdtune.TrainConfig.from_yaml("full_sd15") == sdtune.TrainConfig.from_yaml("full_sd15.yaml")
+    with pytest.raises(sdtune.ConfigError, match="full_sd16"):
+        sdtune.TrainConfig.from_yaml("full_sd16")
+
+
+def test_epochs_that_are_asked_for_are_not_hidden_by_a_preset() -> None:
+    """The bundled bases' presets have a number of steps."""
+    base = CONFIGS.parent / "models" / "portrait-64"
+    assert sdtune.TrainConfig(base=str(base)).max_train_steps > 0
+    assert sdtune.TrainConfig(base=str(base), num_train_epochs=3).max_train_steps is None
+    assert sdtune.TrainConfig(base=str(base), num_train_epochs=3, max_train_steps=7).max_train_steps == 7
+    images = CONFIGS.parent / "examples" / "me"
+    run = sdtune.plan(sdtune.TrainConfig(images=str(images), base=str(base), num_train_epochs=3, train_batch_size=1), savings=False)["run"]
+    assert run["total_steps"] == 3 * run["photos"]
+
+
 def test_lora_learns_faster_than_all_weights() -> None:
     """The second matrix of a layer starts at zero: a LoRA's rate is tens of times that of the weights themselves."""
     for family in ("sd15", "sd21", "sdxl"):

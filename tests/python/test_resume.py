@@ -237,6 +237,20 @@ def test_a_changed_option_or_photo_is_refused_by_name(material: tuple[Path, Path
     assert "00.png" in ended.stderr
 
 
+def test_a_checkpoint_of_another_run_is_no_neighbour(material: tuple[Path, Path], begun: Path, tmp_path: Path) -> None:
+    """It would pass for this run's own where their steps are the same; the same run's may lie there."""
+    newest = newest_checkpoints(begun)[0]
+    ended = run(words(material, tmp_path / "other", "--seed", "5", "--max-train-steps", "4", "--checkpointing-steps", "2"))
+    assert ended.returncode == 0, ended.stderr
+    before = sorted(path.name for path in (tmp_path / "other" / "checkpoints").iterdir())
+    ended = run(words(material, tmp_path / "other", "--resume-from-checkpoint", str(newest)))
+    assert ended.returncode == 2 and "is of another run than" in ended.stderr, ended.stderr
+    assert sorted(path.name for path in (tmp_path / "other" / "checkpoints").iterdir()) == before
+    copy = shutil.copytree(newest, tmp_path / "backup" / newest.name)
+    ended = run(words(material, begun, "--resume-from-checkpoint", str(copy)))
+    assert ended.returncode == 0, ended.stderr
+
+
 def test_another_batch_size_keeps_the_effective_batch(material: tuple[Path, Path], begun: Path,
                                                       undisturbed: tuple[Path, float]) -> None:
     ended = run(words(material, begun, "--resume-from-checkpoint", "latest", "--train-batch-size", "1"))

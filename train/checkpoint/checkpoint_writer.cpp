@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/base/error.h"
+#include "model/files/atomic_folder.h"
 #include "model/files/manifest.h"
 #include "train/checkpoint/checkpoint_folder.h"
 #include "train/checkpoint/checkpoint_reader.h"
@@ -65,10 +67,15 @@ fs::path CheckpointWriter::write(const CheckpointContent& content, const RunStat
   if (fs::exists(final_path)) files_.remove_tree(final_path);
   const fs::path temporary = temporary_path(final_path);
   if (fs::exists(temporary)) files_.remove_tree(temporary);
-  files_.create_directories(temporary);
-  write_files(temporary, content, state);
-  files_.sync_directory(temporary);
-  files_.rename(temporary, final_path);
+  try {
+    files_.create_directories(temporary);
+    write_files(temporary, content, state);
+    files_.sync_directory(temporary);
+    files_.rename(temporary, final_path);
+  } catch (const Error&) {
+    remove_tree_quietly(files_, temporary);  // a full disk must not stay full of half a checkpoint
+    throw;
+  }
   files_.sync_directory(checkpoints_);
   const std::vector<Problem> faults = checkpoint_faults(final_path, PageCache::kDrop);
   if (!faults.empty()) throw StorageError(faults);

@@ -23,6 +23,7 @@ std::string plain_text(const Json& value) {
 void read_entry(const Json& entry, const std::string& where, ConceptOptions& subject, std::vector<Problem>& problems) {
   const FieldList fields = subject.fields();
   for (const auto& [key, value] : entry.items()) {
+    if (value.is_null()) continue;  // as good as left out
     const std::string place = where + "." + key;
     const Field* field = find_field(fields, key);
     if (field == nullptr) {

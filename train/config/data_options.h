@@ -50,6 +50,8 @@ struct DataOptions {
 
   // center, face or random, whichever option said so.
   std::string crop() const;
+  // Whether latents are made once: where the crop is random, each step cuts and encodes anew.
+  bool caches_latents() const { return cache_latents && crop() != "random"; }
   TrainFieldList fields();
 };
 

@@ -31,8 +31,11 @@ std::filesystem::path defaults_of_base(const RunOptions& chosen) {
 // A file of the user's, or one of the installed presets by its name.
 std::filesystem::path find_config(const std::filesystem::path& given) {
   if (is_file(given) || given.has_parent_path()) return given;
-  const std::filesystem::path installed = find_shared_file("configs" / given);
-  return installed.empty() ? given : installed;
+  for (const char* ending : {"", ".yaml"}) {
+    const std::filesystem::path installed = find_shared_file(("configs" / given).concat(ending));
+    if (!installed.empty()) return installed;
+  }
+  return given;
 }
 
 bool names_a_rate(const Setting& setting) {
@@ -49,6 +52,14 @@ void drop_rates_for_prodigy(const TrainConfig& chosen, std::vector<Setting>& bas
   config.origins["learning_rate"] = "optimizer: prodigy";
 }
 
+// The preset's number of steps must not hide the epochs that the user asked for.
+void drop_steps_for_epochs(const TrainConfig& chosen, std::vector<Setting>& base_settings) {
+  if (!chosen.run.num_train_epochs || chosen.run.max_train_steps) return;
+  std::erase_if(base_settings, [](const Setting& setting) {
+    return setting.name == "max_train_steps" || setting.name == "max-train-steps";
+  });
+}
+
 // `find_defaults`: RunOptions -> the YAML file of defaults, or an empty path.
 template <typename FindDefaults>
 LoadedConfig load(const std::filesystem::path& config_file, const std::vector<Setting>& flags,
@@ -62,6 +73,7 @@ LoadedConfig load(const std::filesystem::path& config_file, const std::vector<Se
   if (!defaults.empty()) base_settings = settings_from_yaml(defaults, loaded.problems);
   loaded.config.preset = defaults.string();
   drop_rates_for_prodigy(chosen, base_settings, loaded.config);
+  drop_steps_for_epochs(chosen, base_settings);
 
   const FieldList fields = loaded.config.fields();
   apply_settings(fields, base_settings, loaded.config.origins, loaded.problems);

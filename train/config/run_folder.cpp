@@ -1,8 +1,14 @@
 #include "train/config/run_folder.h"
 
+#include "model/files/file_system.h"
+
 namespace sdtune::train {
 
 namespace fs = std::filesystem;
+
+std::string RunFolder::name() const {
+  return folder_name(root);
+}
 
 bool RunFolder::has_run() const {
   return fs::exists(record()) || fs::exists(checkpoints()) || fs::exists(model()) || fs::exists(metrics());

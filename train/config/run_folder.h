@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "train/config/train_config.h"
 
@@ -29,6 +30,8 @@ struct RunFolder {
   std::filesystem::path contact_sheet() const { return root / "contact_sheet.png"; }
   std::filesystem::path model() const { return root / "model"; }
 
+  // The folder's own name, also of "runs/me/" and ".".
+  std::string name() const;
   // Whether a run was begun here, finished or not.
   bool has_run() const;
 };

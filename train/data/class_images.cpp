@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <regex>
 #include <stdexcept>
 
 #include "model/base/error.h"
@@ -41,8 +42,10 @@ std::string settings_key(const ClassImageSettings& settings) {
   return sha256_hex(settings_json(settings).dump()).substr(0, 8);
 }
 
+// Whether the name is one of generated_file(); the user's own may begin with "class-", too.
 bool is_generated(const fs::path& path) {
-  return path.extension() == ".png" && path.filename().string().starts_with(kPrefix);
+  static const std::regex pattern(std::string(kPrefix) + R"(\d{5,}-[0-9a-f]{8}\.png)");
+  return std::regex_match(path.filename().string(), pattern);
 }
 
 // File name to hash, of a manifest that is there and readable; a damaged one only costs the comparison.
@@ -91,7 +94,7 @@ std::vector<fs::path> own_class_images(const fs::path& folder) {
   }
   std::vector<fs::path> images;
   if (!has_any) return images;
-  const PhotoFolder found = scan_photos(folder, "", false);
+  const PhotoFolder found = scan_photos_if_any(folder, "", false);
   std::vector<Problem> bad;
   for (const Problem& problem : found.bad) {
     // A damaged image of ours is generated again; the user's own is for the user to mend.
@@ -159,7 +162,7 @@ void write_class_manifest(FileSystem& files, const fs::path& folder, const Class
     manifest["images"].push_back(std::move(entry));
   }
   if (!missing.empty()) throw DataError(missing);
-  write_file_atomically(files, folder / kManifest, manifest.dump(2) + "\n");
+  write_file_atomically(files, folder / kManifest, manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace sdtune::train

@@ -124,18 +124,14 @@ std::vector<Reading> read_photos(const std::vector<fs::path>& paths, const std::
 }
 
 // The .txt file beside the photo wins over metadata.jsonl, and that over the prompt.
-void caption_photo(Reading& reading, const std::string& prompt, bool use_captions, const PhotoNote& note) {
+void caption_photo(Reading& reading, const std::string& prompt, const fs::path& caption_file, const PhotoNote& note) {
   Photo& photo = reading.photo;
   photo.caption = prompt;
-  if (!use_captions) return;
-  const fs::path caption_path = fs::path(photo.path).replace_extension(".txt");
-  std::error_code error;
-  const bool has_file = fs::exists(caption_path, error);
-  photo.has_caption = has_file || note.text.has_value();
+  photo.has_caption = !caption_file.empty() || note.text.has_value();
   if (note.text) photo.caption = *note.text;
-  if (!has_file) return;
+  if (caption_file.empty()) return;
   try {
-    photo.caption = read_caption(caption_path);
+    photo.caption = read_caption(caption_file);
   } catch (const Error& caught) {
     reading.bad.insert(reading.bad.end(), caught.problems().begin(), caught.problems().end());
   }
@@ -172,6 +168,17 @@ Listing list_folder(const fs::path& folder) {
     }
   }
   return listing;
+}
+
+// By the photo's name without its ending. "a.TXT" is one, too, where there is no "a.txt".
+std::map<std::string, fs::path> captions_of(const Listing& listing) {
+  std::map<std::string, fs::path> captions;
+  for (const fs::path& text : listing.texts) {
+    if (const auto [at, is_new] = captions.emplace(text.stem().string(), text); !is_new && text.extension() == ".txt") {
+      at->second = text;
+    }
+  }
+  return captions;
 }
 
 void check_texts(const Listing& listing, bool use_captions, PhotoFolder& result) {
@@ -238,9 +245,13 @@ PhotoFolder scan_photos_if_any(const fs::path& folder, const std::string& prompt
   check_texts(listing, use_captions, result);
   const std::map<std::string, PhotoNote> notes = read_metadata(folder, result.bad);
   check_notes(notes, folder, listing, result);
+  const std::map<std::string, fs::path> captions =
+      use_captions ? captions_of(listing) : std::map<std::string, fs::path>();
   for (Reading& reading : read_photos(listing.images, notes, visitor)) {
     const auto note = notes.find(reading.photo.name);
-    caption_photo(reading, prompt, use_captions, note == notes.end() ? PhotoNote() : note->second);
+    const auto caption = captions.find(reading.photo.path.stem().string());
+    caption_photo(reading, prompt, caption == captions.end() ? fs::path() : caption->second,
+                  note == notes.end() || !use_captions ? PhotoNote() : note->second);
     if (reading.bad.empty()) {
       result.photos.push_back(std::move(reading.photo));
     } else {

@@ -62,6 +62,11 @@ PhotoFolder scan_subject(const ConceptOptions& subject, bool use_captions, const
   return result;
 }
 
+void put_trigger(const std::string& trigger_word, const std::string& own_trigger, Photo& photo) {
+  photo.caption = with_trigger(photo.caption, trigger_word.empty() ? own_trigger : trigger_word);
+  if (photo.has_caption) photo.caption = led_by_trigger(photo.caption, trigger_word);
+}
+
 }  // namespace
 
 std::optional<FolderName> kohya_folder(const std::string& name) {
@@ -84,13 +89,19 @@ PhotoFolder scan_photos(const std::vector<ConceptOptions>& concepts, const DataO
     for (Photo& photo : found.photos) {
       photo.subject = i;
       photo.repeats *= subject.repeats;
-      photo.caption = with_trigger(photo.caption, options.trigger_word.empty() ? own_trigger : options.trigger_word);
-      if (photo.has_caption) photo.caption = led_by_trigger(photo.caption, options.trigger_word);
+      put_trigger(options.trigger_word, own_trigger, photo);
       if (concepts.size() > 1) photo.name.insert(0, std::to_string(i + 1) + ": ");
     }
     add_folder(all, std::move(found));
   }
   return all;
+}
+
+PhotoFolder scan_held_out(const DataOptions& options, const fs::path& folder, const PhotoVisitor& visitor) {
+  PhotoFolder found = scan_photos(folder, options.instance_prompt, options.use_captions, visitor);
+  const std::string own_trigger = trigger_of(options.instance_prompt, options.class_prompt);
+  for (Photo& photo : found.photos) put_trigger(options.trigger_word, own_trigger, photo);
+  return found;
 }
 
 void drop_unused_faces(std::vector<Photo>& photos, const DataOptions& options) {

@@ -15,6 +15,10 @@ namespace sdtune::train {
 PhotoFolder scan_photos(const std::vector<ConceptOptions>& concepts, const DataOptions& options,
                         const PhotoVisitor& visitor = {});
 
+// The photos of validation_data_dir, with the captions that training would give them.
+PhotoFolder scan_held_out(const DataOptions& options, const std::filesystem::path& folder,
+                          const PhotoVisitor& visitor = {});
+
 // Forgets where the faces are unless crops are to show them: what changes nothing must not make another run.
 void drop_unused_faces(std::vector<Photo>& photos, const DataOptions& options);
 

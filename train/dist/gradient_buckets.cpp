@@ -209,6 +209,7 @@ void GradientBuckets::begin_round(std::int64_t chunks) {
   chunks_->finish();
   if (round_ > 0 && options_.frees_gradients) send_the_rest();
   ++round_;
+  passes_ = 1;
   chunks_->begin(chunks);
   overlap_.clear();
   next_to_send_ = 0;
@@ -224,6 +225,11 @@ void GradientBuckets::begin_round(std::int64_t chunks) {
         static_cast<std::size_t>(std::count_if(bucket.members.begin(), bucket.members.end(),
                                                [this](std::size_t index) { return states_[index].expected > 0; }));
   }
+}
+
+void GradientBuckets::note_forward_passes(std::int64_t count) {
+  const std::lock_guard lock(counting_);
+  passes_ = std::max(passes_, count);
 }
 
 void GradientBuckets::take_gradient(std::size_t index) {
@@ -271,7 +277,8 @@ void GradientBuckets::count(std::size_t index) {
   bucket.last_call = ++clock_;
   if (is_probing_) return;
   overlap_.note_gradient();
-  if (!order_known_ || !is_sent_round() || state.calls != state.expected) return;
+  const bool may_send = order_known_ && is_sent_round() && passes_ <= learned_passes_;
+  if (!may_send || state.calls != state.expected) return;
   if (--bucket.unfinished == 0) send_ready();
 }
 
@@ -341,6 +348,7 @@ void GradientBuckets::probe(const std::function<void()>& backward) {
   } const probing(is_probing_);
   for (const NamedParameter& parameter : parameters_) parameter.weight.mutable_grad() = torch::Tensor();
   for (State& state : states_) state.calls = 0;
+  passes_ = 1;
   backward();
 }
 
@@ -360,6 +368,7 @@ std::int64_t GradientBuckets::gradient_bytes() const {
 // After the first step: how often each gradient comes in a round, and rank 0's order of completion for everybody.
 void GradientBuckets::learn_order() {
   for (State& state : states_) state.expected = state.calls;
+  learned_passes_ = passes_;
   std::stable_sort(send_order_.begin(), send_order_.end(), [this](std::size_t left, std::size_t right) {
     return buckets_[left].last_call < buckets_[right].last_call;
   });

@@ -10,7 +10,7 @@
 // others have memory from the first of a bucket to when it is sent, and so every micro-batch is summed over the ranks.
 //
 // A process that trains alone, and sums in the weights' own dtype, needs no flat memory unless asked for: later
-// micro-batches are added to what autograd made, which is given back when the next step begins.
+// micro-batches are added to what autograd made, which goes when the next step begins.
 #pragma once
 
 #include <torch/types.h>
@@ -52,7 +52,6 @@ class GradientBuckets {
   ~GradientBuckets();  // removes the hooks
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
-
   // The gradient of parameters[index]: shape and strides of the weight. Of a process alone its memory is another one in
   // each step, and none before the first; else it is a view into its bucket, whose memory stays. The tensor that this
   // refers to stays the same. It holds the sum over micro-batches and ranks after finish_step(), so each micro-batch's
@@ -60,26 +59,26 @@ class GradientBuckets {
   // parameter that backward left out. Of a parameter with another owner it is no sum, or has no memory.
   const torch::Tensor& gradient(std::size_t index) const { return gradients_.at(index); }
 
-  // Before the first backward of an optimizer step of `rounds` micro-batches.
-  void begin_step(std::int64_t rounds);
+  void begin_step(std::int64_t rounds);  // before the first backward of a step of so many micro-batches
   // Before each backward, or so many at the same time (alone only). Only in the last round anything is sent.
   void begin_round(std::int64_t chunks = 1);
+  // Before a backward of so many forward passes: each brings a recomputed parameter's gradient once more, so a round of
+  // more passes than the first step had sends nothing before its end. Any thread may call it.
+  void note_forward_passes(std::int64_t count);
   // After the last backward: sends what is left and waits for all. Throws PeerLostError.
   void finish_step();
 
   bool frees_gradients() const { return options_.frees_gradients; }
   // The backward of one micro-batch, whose gradients go nowhere and take no memory: how often each comes, and when.
   void probe(const std::function<void()>& backward);
-  // With frees_gradients, after probe() and before the first step: rank 0's order for everybody.
-  void agree_on_order();
+  void agree_on_order();  // with frees_gradients, after probe() and before the first step: rank 0's for everybody
 
   // Of the last step's bytes, the share whose sum over the ranks began before the last fifth of the last backward by
   // this host's clock; 0 in a first step, which learns the order, unset for a rank that trains alone.
   std::optional<double> overlapped_share() const { return overlap_.share(); }
 
   std::size_t bucket_count() const { return buckets_.size(); }
-  // What this rank's gradients take now, in bytes; 0 where they stay in autograd's memory.
-  std::int64_t gradient_bytes() const;
+  std::int64_t gradient_bytes() const;  // what this rank's take now; 0 where they stay in autograd's memory
 
  private:
   friend class GradientHook;
@@ -140,7 +139,8 @@ class GradientBuckets {
   std::unique_ptr<ChunkGradients> chunks_;
   std::mutex counting_;  // chunks share the numbers of a bucket
   std::int64_t rounds_ = 0, round_ = 0;
-  std::uint64_t clock_ = 0;  // hook calls so far
+  std::int64_t passes_ = 1, learned_passes_ = 1;  // of a backward: in this round, and as learned
+  std::uint64_t clock_ = 0;                       // hook calls so far
   OverlapRecord overlap_;
   bool order_known_ = false;
   bool is_direct_ = false;  // without buckets

@@ -81,7 +81,7 @@ std::string ReportPage::page() {
   state_.now = seconds_since_1970();
   const fs::path& folder = state_.summary.output;
   const ReportData data = read_report_data(folder);
-  const std::string title = html_escaped(fs::absolute(folder).lexically_normal().filename().string());
+  const std::string title = html_escaped(folder_name(folder));
   // A browser that shows the page while the run goes on reads it again.
   const std::string refresh = state_.end ? "" : "<meta http-equiv=\"refresh\" content=\"30\">";
   return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "

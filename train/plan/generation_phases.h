@@ -22,7 +22,7 @@ struct Generation {
 // order.
 std::vector<Generation> generations_of(const TrainConfig& config);
 
-// How many such images the whole run generates. `class_images`: those of prior preservation, all of them.
+// How many such images the whole run generates. `class_images`: those of prior preservation that it generates.
 std::int64_t count_generated(const Generation& generation, const TrainConfig& config, std::int64_t class_images,
                              std::int64_t total_steps);
 

@@ -99,7 +99,7 @@ std::vector<MemoryPart> kept_in_training(const TrainConfig& config, const ModelT
 // Parts that steps do not use leave a GPU (build_run's rest_unused_parts).
 void leave_out_resting(const TrainConfig& config, std::vector<MemoryPart>& parts) {
   std::erase_if(parts, [&](const MemoryPart& part) {
-    if (part.name == "weights of vae") return config.data.cache_latents;
+    if (part.name == "weights of vae") return config.data.caches_latents();
     return part.name.starts_with("weights of text_encoder") && !config.run.train_text_encoder;
   });
 }

@@ -30,6 +30,7 @@ Json run_json(const PlannedRun& run) {
       {"resolution", *run.config.data.resolution},
       {"photos", run.photos},
       {"class_images", run.class_images},
+      {"generated_class_images", run.generated_class_images},
       {"batch", run.batch},
       {"ranks", run.ranks},
       {"total_steps", run.total_steps},

@@ -11,6 +11,7 @@
 #include "model/pipeline/empty_bundle.h"
 #include "model/single_file/published_configs.h"
 #include "train/config/concept_options.h"
+#include "train/config/run_folder.h"
 #include "train/config/total_steps.h"
 #include "train/data/class_image_sets.h"
 #include "train/data/photo_set.h"
@@ -69,8 +70,14 @@ PlannedRun planned_run(const PlanRequest& request, const model::ModelBundle& bun
   run.batch = options.train_batch_size * options.gradient_accumulation_steps * run.ranks;
   run.total_steps = total_steps(options, run.photos, run.epoch_photos, run.batch).steps;
   if (run.config.data.with_prior_preservation) {
-    run.class_images =
-        request.photos ? run.config.data.num_class_images : class_image_count(concepts_of(run.config.data));
+    run.class_images = run.generated_class_images = run.config.data.num_class_images;
+    if (!request.photos) {
+      DataOptions data = run.config.data;
+      if (data.class_data_dir.empty()) data.class_data_dir = run_folder(run.config).class_images().string();
+      const std::vector<ConceptOptions> concepts = concepts_of(data);
+      run.class_images = class_image_count(concepts);
+      run.generated_class_images = generated_class_image_count(concepts);
+    }
   }
   run.total_parameters = count_parameters(bundle);
   return run;
@@ -107,12 +114,17 @@ PlannedWork planned_work(const PlannedRun& run, const TrainedBatch& batch, const
   work.step = (flops_of(passes.training) + flops_of(passes.base)) * samples / static_cast<double>(batch.samples);
   for (std::size_t i = 0; i < passes.generations.size(); ++i) {
     const Generation& generation = passes.generations[i];
-    const auto count = static_cast<double>(count_generated(generation, run.config, run.class_images, run.total_steps));
+    const auto count =
+        static_cast<double>(count_generated(generation, run.config, run.generated_class_images, run.total_steps));
     const double call = flops_of(passes.denoising[i]) / static_cast<double>(generation.at_once);
     const double work_of_it = count * (static_cast<double>(generation.steps) * call + flops_of(passes.decoding));
     (generation.in_training ? work.evaluation_images : work.class_images) += work_of_it;
   }
-  work.encoding = static_cast<double>(run.photos + run.class_images) * flops_of(passes.encoding);
+  if (run.config.data.caches_latents()) {
+    work.encoding = static_cast<double>(run.photos + run.class_images) * flops_of(passes.encoding);
+  } else {
+    work.step += samples * flops_of(passes.encoding);
+  }
   work.total =
       work.step * static_cast<double>(run.total_steps) + work.class_images + work.evaluation_images + work.encoding;
   return work;

@@ -24,8 +24,9 @@ struct PlannedRun {
   std::string cpu_precision;  // mixed_precision on a CPU, where it is another one; else ""
   std::string model;          // base or family
   std::int64_t photos = 0, class_images = 0;
-  std::int64_t epoch_photos = 0;  // shown in one epoch, repeats counted
-  std::int64_t batch = 1;         // effective, of all ranks
+  std::int64_t generated_class_images = 0;  // those that the user did not put into class_data_dir
+  std::int64_t epoch_photos = 0;            // shown in one epoch, repeats counted
+  std::int64_t batch = 1;                   // effective, of all ranks
   std::int64_t ranks = 1;
   std::int64_t total_steps = 0;
   std::int64_t trainable_parameters = 0, total_parameters = 0;
@@ -35,10 +36,10 @@ struct PlannedRun {
 
 // Floating-point operations of all ranks together.
 struct PlannedWork {
-  double step = 0;               // one optimizer step
+  double step = 0;               // one optimizer step, with the autoencoder where latents are not cached
   double class_images = 0;       // all of them
   double evaluation_images = 0;  // validation images, and those of identity evaluations, all of them
-  double encoding = 0;           // photos and class images, once
+  double encoding = 0;           // photos and class images, once; 0 where each step encodes its own
   double total = 0;
 };
 

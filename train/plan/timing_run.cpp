@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "train/plan/probe_settings.h"
+
 namespace sdtune::train {
 namespace {
 
@@ -55,17 +57,11 @@ TrainConfig probe_config(const RunPlan& plan, const std::filesystem::path& folde
   config.run.output = folder.string();
   config.run.overwrite = false;
   config.checkpoint.checkpointing_steps = *config.run.max_train_steps - 1;
-  config.checkpoint.resume_from_checkpoint.clear();
-  config.data.class_data_dir.clear();
-  config.data.num_class_images =
-      std::min(config.data.num_class_images, std::max(plan.run.batch, config.data.sample_batch_size));
+  keep_to_itself(config, std::max(plan.run.batch, config.data.sample_batch_size));
   config.optim.lr_scheduler = "constant";
   config.optim.lr_warmup_steps = 0;
-  config.observe.validation_prompt.clear();
   config.observe.validation_data_dir.clear();
   config.identity.identity_steps.reset();
-  config.rental = {};
-  config.observe.report_images = 0;
   return config;
 }
 
@@ -73,7 +69,7 @@ TrainConfig probe_config(const RunPlan& plan, const std::filesystem::path& folde
 
 double ProbedTimes::evaluation_images(const RunPlan& plan) const {
   if (plan.work.evaluation_images == 0) return 0;
-  const auto images = static_cast<double>(plan.run.class_images);
+  const auto images = static_cast<double>(plan.run.generated_class_images);
   const double pace = plan.work.class_images > 0 && class_image > 0 ? class_image * images / plan.work.class_images
                                                                     : step / plan.work.step;  // s an operation
   return pace * plan.work.evaluation_images;
@@ -82,8 +78,9 @@ double ProbedTimes::evaluation_images(const RunPlan& plan) const {
 double ProbedTimes::total(const RunPlan& plan) const {
   const PlannedRun& run = plan.run;
   const std::int64_t checkpoints = (run.total_steps - 1) / run.config.checkpoint.checkpointing_steps;
-  return start + class_image * static_cast<double>(run.class_images) + step * static_cast<double>(run.total_steps) +
-         evaluation_images(plan) + checkpoint * static_cast<double>(checkpoints) + finish;
+  return start + class_image * static_cast<double>(run.generated_class_images) +
+         step * static_cast<double>(run.total_steps) + evaluation_images(plan) +
+         checkpoint * static_cast<double>(checkpoints) + finish;
 }
 
 std::optional<ProbedTimes> probe_run(const RunPlan& plan, const std::filesystem::path& folder,

@@ -1,9 +1,12 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include "model/options/field.h"
+#include "train/checkpoint/checkpoint_folder.h"
 #include "train/config/run_folder.h"
 #include "train/dist/rank_env.h"
 #include "train/preflight/preflight_checks.h"
@@ -33,8 +36,17 @@ std::string gibibytes(double bytes) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
 }
 
-// Two checkpoints, because the old one goes only when the new one is safe, and the model.
-std::int64_t bytes_needed(const TrainConfig& config, const model::ModelSurvey& base) {
+// Checkpoints that will be written beside those that are there: the oldest goes only when the newest is safe.
+std::int64_t more_checkpoints(const TrainConfig& config, const fs::path& checkpoints) {
+  const std::int64_t every = std::max<std::int64_t>(1, config.checkpoint.checkpointing_steps);
+  const std::int64_t saves = config.run.max_train_steps ? (*config.run.max_train_steps + every - 1) / every : 2;
+  const std::int64_t kept = config.checkpoint.checkpoints_total_limit.value_or(saves);
+  const std::int64_t there = std::ssize(list_checkpoints(checkpoints));
+  return std::max<std::int64_t>(1, std::min(kept + 1, saves) - there);
+}
+
+// So many checkpoints, and the model.
+std::int64_t bytes_needed(const TrainConfig& config, const model::ModelSurvey& base, std::int64_t checkpoints) {
   std::int64_t trained = 0;
   std::int64_t all = 0;
   for (const model::PartSurvey& part : base.parts) {
@@ -46,18 +58,21 @@ std::int64_t bytes_needed(const TrainConfig& config, const model::ModelSurvey& b
   const std::int64_t per_trained = kBytesPerTrained + (config.optim.use_ema ? kBytesPerAverage : 0);
   // The best weights so far, and better ones that replace them.
   const std::int64_t best = config.identity.identity_steps && config.identity.keep_best ? 2 * kBytesPerSaved : 0;
-  return (2 * per_trained + best) * trained + kBytesPerSaved * all;
+  return (checkpoints * per_trained + best) * trained + kBytesPerSaved * all;
 }
 
-void check_room(const TrainConfig& config, const fs::path& existing, const model::ModelSurvey& base,
+void check_room(const TrainConfig& config, const RunFolder& folder, const model::ModelSurvey& base,
                 std::vector<Problem>& problems) {
   std::error_code error;
+  const fs::path existing = nearest_existing(folder.root);
   const fs::space_info space = fs::space(existing, error);
-  const std::int64_t needed = bytes_needed(config, base);
+  const std::int64_t checkpoints = more_checkpoints(config, folder.checkpoints());
+  const std::int64_t needed = bytes_needed(config, base, checkpoints);
   if (error || space.available >= static_cast<std::uintmax_t>(needed)) return;
   problems.push_back({"output",
-                      "no space for two checkpoints and the model on the disk of " + existing.string() + " (got " +
-                          gibibytes(static_cast<double>(space.available)) +
+                      "no space for " + std::to_string(checkpoints) +
+                          (checkpoints == 1 ? " checkpoint" : " checkpoints") + " and the model on the disk of " +
+                          existing.string() + " (got " + gibibytes(static_cast<double>(space.available)) +
                           "; needed: " + gibibytes(static_cast<double>(needed)) + ")",
                       "choose another --output"});
 }
@@ -89,7 +104,7 @@ void check_output(const TrainConfig& config, const std::optional<model::ModelSur
     problems.push_back({folder.root.string(), "has a run in it",
                         "--resume-from-checkpoint latest goes on with it, --overwrite deletes it"});
   }
-  if (base) check_room(config, nearest_existing(folder.root), *base, problems);
+  if (base && is_first_rank()) check_room(config, folder, *base, problems);
 }
 
 }  // namespace sdtune::train

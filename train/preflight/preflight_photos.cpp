@@ -1,4 +1,5 @@
 // The checks of the photo folders.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "train/data/face_finder.h"
 #include "train/data/photo_masks.h"
 #include "train/data/photo_set.h"
+#include "train/data/trigger.h"
 #include "train/preflight/photo_report.h"
 #include "train/preflight/preflight_checks.h"
 
@@ -26,7 +28,7 @@ PhotoReport check_held_out(const TrainConfig& config, PhotoUse use, std::vector<
       kept = std::make_shared<DecodedPhotos>(report.rule, photo_filter(config), /*shows_faces=*/false);
       visitor.keep = [&](const Photo& photo, const Image& image) { kept->keep(photo, image); };
     }
-    report.folder = scan_photos(folder, config.data.instance_prompt, true, visitor);
+    report.folder = scan_held_out(config.data, folder, visitor);
     report.kept = std::move(kept);
     append(problems, report.folder.bad);
   } catch (const Error& error) {
@@ -47,6 +49,18 @@ void check_class_images(const TrainConfig& config, std::vector<Problem>& problem
   }
 }
 
+// Prompts of the identity evaluation and of the trained model say the word: one that was never trained means nothing.
+void check_trigger_word(const DataOptions& options, const std::vector<Photo>& photos, std::vector<Problem>& problems) {
+  if (options.trigger_word.empty() || photos.empty()) return;
+  const bool is_said = std::any_of(photos.begin(), photos.end(), [&](const Photo& photo) {
+    return says_trigger(photo.caption, options.trigger_word);
+  });
+  if (is_said) return;
+  problems.push_back({"trigger_word",
+                      "is said by no photo's caption, nor by instance_prompt (got " + options.trigger_word + ")",
+                      "put it, or [trigger], into instance_prompt"});
+}
+
 PhotoReport check_photos(const TrainConfig& config, const PortraitReaderSource& readers, PhotoUse use,
                          std::vector<Problem>& problems) {
   const DataOptions& options = config.data;
@@ -62,6 +76,8 @@ PhotoReport check_photos(const TrainConfig& config, const PortraitReaderSource& 
     PhotoReport report = examine_photos(config, readers, use);
     const PhotoFolder& folder = report.folder;
     if (options.on_bad_image == "stop" || folder.photos.empty()) append(problems, folder.bad);
+    const std::string& resumed = config.checkpoint.resume_from_checkpoint;  // a run may have begun before this check
+    if (resumed.empty() || resumed == "auto") check_trigger_word(options, folder.photos, problems);
     if (config.objective.masked_loss) append(problems, mask_problems(folder.photos));
     return report;
   } catch (const Error& error) {

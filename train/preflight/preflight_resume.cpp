@@ -5,10 +5,12 @@
 
 #include "model/base/json.h"
 #include "model/core/device.h"
+#include "model/files/file_system.h"
 #include "model/files/hub_cache.h"
 #include "model/files/json_file.h"
 #include "model/generate/generate_options.h"
 #include "model/pipeline/image_shape.h"
+#include "train/checkpoint/checkpoint_folder.h"
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/config/concept_options.h"
 #include "train/config/resolve_options.h"
@@ -90,6 +92,22 @@ std::vector<Problem> changes_since(const ResumePoint& resume, const TrainConfig&
   return problems;
 }
 
+// Where a run resumes from a checkpoint that lies elsewhere: one of another run in the output's folder would pass for
+// its own, and count as the newest.
+void check_other_checkpoints(const ResumePoint& resume, const fs::path& checkpoints, std::vector<Problem>& problems) {
+  std::error_code status;
+  if (fs::equivalent(fs::canonical(resume.checkpoint).parent_path(), checkpoints, status)) return;
+  for (const CheckpointFolder& there : list_checkpoints(checkpoints)) {
+    if (!checkpoint_faults(there.path).empty()) continue;  // passed over wherever checkpoints are searched for
+    const ResumeFingerprint other = read_run_state(there.path).fingerprint;
+    const ResumeFingerprint own = completed_fingerprint(resume.state.fingerprint, other);
+    if (fingerprint_changes(completed_fingerprint(other, own), own).empty()) continue;
+    problems.push_back({"output", there.path.string() + " is of another run than " + resume.checkpoint.string(),
+                        "choose another --output"});
+    return;
+  }
+}
+
 }  // namespace
 
 ResumePoint check_resume(const TrainConfig& config, const std::optional<model::ModelSurvey>& base,
@@ -102,6 +120,7 @@ ResumePoint check_resume(const TrainConfig& config, const std::optional<model::M
     if (!found.path) return resume;
     resume.checkpoint = *found.path;
     resume.state = read_run_state(resume.checkpoint);
+    check_other_checkpoints(resume, run_folder(config).checkpoints(), problems);
   } catch (const CheckpointError& error) {
     resume.faults = error.problems();
     append(problems, resume.faults);

@@ -121,7 +121,8 @@ std::unique_ptr<EncodedStore> open_store(const PrepareContext& context) {
   const torch::Dtype dtype = context.bundle.dtype();
   const std::string format = dtype == torch::kFloat32 ? std::string() : fmt::format(" {}", model::dtype_name(dtype));
   const std::string tiles = context.config.data.vae_tiling ? " tiled" : "";
-  const std::string products = dtype == torch::kFloat32 && context.config.precision.allow_tf32 ? " tf32" : "";
+  // In half precision too: an autoencoder that overflows there computes in float32.
+  const std::string products = context.config.precision.allow_tf32 ? " tf32" : "";
   const std::string encoder = context.base_hash + " " + c10::DeviceTypeName(context.device.type()) + " " TORCH_VERSION +
                               format + tiles + products;
   return std::make_unique<EncodedStore>(

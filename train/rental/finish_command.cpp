@@ -49,7 +49,9 @@ int spawn(pid_t& child, const std::vector<std::string>& words, const std::vector
   sigaddset(&plain, SIGPIPE);
   posix_spawnattr_setsigdefault(&attributes, &plain);
   posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  // In a session of its own: what ends a rank with all that it has started, as `sdtune launch` does, must not end a
+  // copy of the run, or the command that gives the machine back.
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
   const int error =
       posix_spawn(&child, kShell, nullptr, &attributes, pointers(words).data(), pointers(environment).data());
   posix_spawnattr_destroy(&attributes);

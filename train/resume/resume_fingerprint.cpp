@@ -1,10 +1,13 @@
 #include "train/resume/resume_fingerprint.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <system_error>
 
 #include "model/base/error.h"
+#include "model/base/json.h"
 #include "model/files/sha256.h"
 #include "train/data/photo_masks.h"
 
@@ -24,6 +27,26 @@ constexpr const char* kAddedLater[] = {"vae_tiling", "comm_hook", "auto_caption_
 bool decides_numbers(const fs::path& file) {
   const std::string extension = file.extension().string();
   return extension == ".safetensors" || extension == ".json" || extension == ".txt";
+}
+
+bool is_utf8(const std::string& text) {
+  try {
+    static_cast<void>(Json(text).dump());
+    return true;
+  } catch (const Json::exception&) {
+    return false;
+  }
+}
+
+// Names of files need not be UTF-8, which JSON must be: the others have their bytes beyond ASCII written out.
+std::string as_utf8(const std::string& name) {
+  if (is_utf8(name)) return name;
+  std::string text;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += byte < 0x80 ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
+  }
+  return text;
 }
 
 // Whole pixels: where the crop lies follows from it.
@@ -115,20 +138,20 @@ std::map<std::string, std::string> fingerprint_images(const std::vector<Photo>& 
     if (!photo.auto_caption.empty()) content.append("\n").append(photo.auto_caption);
     if (photo.face) content.append("\nface ").append(box_text(*photo.face));
     if (photo.repeats > 1) content.append("\n").append(std::to_string(photo.repeats));
-    images[photo.name] = sha256_hex(content);
+    images[as_utf8(photo.name)] = sha256_hex(content);
   }
   for (const ClassImage& image : class_images) {
     const auto [name, full_name] = class_image_names(image.path, image.prompt);
     images[images.contains(name) ? full_name : name] = sha256_hex(sha256_of_file(image.path) + "\n" + image.prompt);
   }
   if (masked) {
-    for (const auto& [photo, hash] : mask_file_hashes(photos)) images["mask of " + photo] = hash;
+    for (const auto& [photo, hash] : mask_file_hashes(photos)) images["mask of " + as_utf8(photo)] = hash;
   }
   return images;
 }
 
 std::array<std::string, 2> class_image_names(const fs::path& file, const std::string& prompt) {
-  const std::string name = "class: " + file.filename().string();
+  const std::string name = "class: " + as_utf8(file.filename().string());
   return {name, name + " of " + prompt};
 }
 

@@ -318,6 +318,7 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::shared_ptr<Proces
   if (resumes) resume_from(*run, preflight.resume);
   give_back_memory();  // of the float32 weights: what waits then for the steps' tensors is no more than they need
   run->uses_chunks = computes_in_chunks(*run);
+  run->group->barrier();  // ranks load and encode at different speeds, and what follows waits only for a while
   if (run->config.run.micro_batch == "auto") fit_micro_batch(*run);
   learn_gradient_order(*run);
   build_graphs(*run);

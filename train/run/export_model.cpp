@@ -55,7 +55,7 @@ std::string lasting_name(const std::string& base) {
 // In both namings, so that diffusers and A1111-style tools load it as it is.
 void export_lora(FileSystem& files, Run& run, const std::vector<torch::Tensor>& trained) {
   const model::LoraWeights weights = trained_lora(run, trained);
-  const std::string name = std::filesystem::absolute(run.folder.root).lexically_normal().filename().string();
+  const std::string name = run.folder.name();
   const ModelNote note{.trigger = trained_trigger(run),
                        .rendered_people = read_model_note(run.bundle.folder).rendered_people,
                        .base = lasting_name(run.config.run.base),

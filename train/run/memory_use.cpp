@@ -9,6 +9,7 @@
 #include <string>
 
 #include "model/core/tensor_memory.h"
+#include "model/machine/control_groups.h"
 
 namespace sdtune::train {
 namespace {
@@ -25,25 +26,6 @@ std::int64_t proc_bytes(const char* path, const std::string& name) {
     if (word == name + ":" && file >> value) return value * kKibibyte;
   }
   return kUnknown;
-}
-
-std::int64_t number_in(const char* path) {
-  std::ifstream file(path);
-  std::int64_t value = 0;
-  return file >> value ? value : kUnknown;  // "max" is no number
-}
-
-// What the container's limit leaves; files in its page cache can be given back, so only what is anonymous counts.
-std::int64_t free_in_container() {
-  const std::int64_t limit = number_in("/sys/fs/cgroup/memory.max");
-  if (limit == kUnknown) return std::numeric_limits<std::int64_t>::max();
-  std::ifstream stat("/sys/fs/cgroup/memory.stat");
-  std::string name;
-  std::int64_t value = 0;
-  while (stat >> name >> value) {
-    if (name == "anon") return std::max<std::int64_t>(0, limit - value);
-  }
-  return limit;
 }
 
 }  // namespace
@@ -68,7 +50,9 @@ void give_back_memory() {
 }
 
 std::int64_t free_memory_bytes() {
-  return std::min(std::max<std::int64_t>(0, proc_bytes("/proc/meminfo", "MemAvailable")), free_in_container());
+  const std::int64_t left =
+      model::memory_left(model::SystemFiles("/")).value_or(std::numeric_limits<std::int64_t>::max());
+  return std::min(std::max<std::int64_t>(0, proc_bytes("/proc/meminfo", "MemAvailable")), left);
 }
 
 PeakMeter::PeakMeter() {

@@ -54,7 +54,8 @@ void write_run_record(FileSystem& files, const Run& run, const RecordedAttempts&
                                 {"device", record["device"]},
                                 {"first_step", run.first_step},
                                 {"started", attempts.started}});
-  write_file_atomically(files, run.folder.record(), record.dump(2) + "\n");
+  // Names of files need not be UTF-8.
+  write_file_atomically(files, run.folder.record(), record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 void write_last_error(FileSystem& files, const RunFolder& folder, const Error& error) noexcept {
@@ -65,7 +66,7 @@ void write_last_error(FileSystem& files, const RunFolder& folder, const Error& e
     for (const Problem& problem : error.problems()) {
       json["problems"].push_back({{"where", problem.where}, {"what", problem.what}, {"hint", problem.hint}});
     }
-    write_file_atomically(files, folder.last_error(), json.dump(2) + "\n");
+    write_file_atomically(files, folder.last_error(), json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   } catch (const std::exception&) {
     return;
   }

@@ -163,7 +163,7 @@ TrainResult run_to_end(const Training& training, std::shared_ptr<ProcessGroup>& 
   const auto seconds_so_far = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  if (training.is_first && result.code == ExitCode::kDone) {
+  if (training.is_first && result.code == ExitCode::kDone && !result.is_partial) {  // a spent budget has no time for it
     show_result(training, {resolved, training.folder.root, device, dtype, kReportShare * seconds_so_far()});
   }
   const double seconds = seconds_so_far();

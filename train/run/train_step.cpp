@@ -52,6 +52,7 @@ MicroBatch chunk_of(const MicroBatch& micro, const model::ChunkRange& range) {
 torch::Tensor compute_chunk(Run& run, const MicroInputs& samples) {
   const torch::Tensor losses = sample_losses(run, samples);
   RECORD_USER_SCOPE("backward");
+  if (run.config.run.gradient_checkpointing) run.buckets->note_forward_passes(std::ssize(samples.parts));
   const LossShare share = share_of_loss(losses, samples.instances, run.data.plan->shape().effective());
   (share.total(run.config.objective.prior_loss_weight) * run.scaler->scale()).backward();
   return torch::stack({share.instance.detach(), share.prior.detach()});

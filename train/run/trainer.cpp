@@ -151,13 +151,12 @@ void Trainer::take_saved() {
   tell(observers_, &Observer::on_checkpoint, CheckpointEvent{saved.step, saved.path, saved.seconds, waited});
 }
 
-void Trainer::take_saved_or_warn() {
+void Trainer::take_saved_or_warn(const std::string& hint) {
   if (!background_.is_begun()) return;
   try {
     take_saved();
   } catch (const StorageError& error) {
-    tell(observers_, &Observer::on_warning,
-         Problem{"checkpoint", error.problems().front().line(), "the next one is tried"});
+    tell(observers_, &Observer::on_warning, Problem{"checkpoint", error.problems().front().line(), hint});
   }
 }
 
@@ -168,7 +167,7 @@ void Trainer::save(std::int64_t done) {
 }
 
 void Trainer::write_checkpoint(std::int64_t done) {
-  take_saved_or_warn();
+  take_saved_or_warn("the next one is tried");
   const auto start = std::chrono::steady_clock::now();
   const std::filesystem::path written = save_checkpoint(run_, writer_, done);
   if (!run_.group->is_first()) return;
@@ -280,7 +279,7 @@ TrainResult Trainer::finished(std::int64_t done) {
     give_back_memory();  // of the steps: writing and reading takes some of its own
     export_model(real_file_system(), run_, best ? best->weights : weights);
   });
-  if (background_.is_begun()) take_saved();
+  take_saved_or_warn("the run is finished and its model is whole");
   result.output = run_.folder.root;
   result.model_path = run_.folder.model();
   result.checkpoint = run_.last_checkpoint;

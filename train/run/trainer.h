@@ -44,8 +44,8 @@ class Trainer {
   void write_checkpoint(std::int64_t done);
   // Tells of a checkpoint that was begun beside the steps, once it is written. Throws what writing threw.
   void take_saved();
-  // The same before another one is written, whose turn it is even if the one before failed: then warns.
-  void take_saved_or_warn();
+  // The same where the run goes on, or is over, even if writing failed: then warns, with `hint`.
+  void take_saved_or_warn(const std::string& hint);
   void validate(std::int64_t done);
   void evaluate_identity(std::int64_t done);
   // After a validation or an evaluation that failed: saves a checkpoint and warns. Rethrows before the first step.

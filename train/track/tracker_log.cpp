@@ -5,6 +5,7 @@
 #include "model/files/json_file.h"
 #include "model/options/option_schema.h"
 #include "model/options/settings.h"
+#include "train/config/run_folder.h"
 #include "train/config/train_config.h"
 #include "train/observe/event_record.h"
 #include "train/observe/preview.h"
@@ -71,7 +72,7 @@ Json TrackerLog::start_message(const RunSummary& summary) const {
           {"trackers", trackers.names},
           {"optional", trackers.optional},
           {"project", options_.tracker_project_name},
-          {"name", own_name.empty() ? folder_.filename().string() : own_name},
+          {"name", own_name.empty() ? RunFolder{folder_}.name() : own_name},
           {"folder", folder_.string()},
           {"config", recorded_options(folder_)},
           {"ids", ids_},

@@ -67,6 +67,20 @@ TEST(Arguments, BoolStandsAloneTakesAValueOrIsDenied) {
   EXPECT_THAT(only_problem({"--center-crop", "maybe"}), HasSubstr("must be true or false (got maybe"));
 }
 
+TEST(Arguments, AnEmptyValueBehindTheNameTakesNoOtherWord) {
+  Options options;
+  EXPECT_THAT(parse(options, {"--prompt=", "--center-crop"}), IsEmpty());
+  EXPECT_EQ(options.prompt, "");
+  EXPECT_TRUE(options.center_crop);
+  EXPECT_THAT(parse(options, {"--prompt=", "--learning-rate=2"}), IsEmpty());
+  EXPECT_EQ(options.prompt, "");
+  EXPECT_EQ(options.learning_rate, 2);
+  EXPECT_THAT(parse(options, {"--words=", "--words", "a"}), IsEmpty());
+  EXPECT_THAT(options.words, ElementsAre("", "a"));
+  EXPECT_THAT(only_problem({"--learning-rate=", "3"}), HasSubstr("--learning-rate"));
+  EXPECT_THAT(only_problem({"--center-crop=", "--learning-rate", "2"}), HasSubstr("must be true or false (got"));
+}
+
 TEST(Arguments, ValuesOfUnusualForm) {
   Options options;
   EXPECT_THAT(parse(options, {"--learning-rate", "-3e-4"}), IsEmpty());

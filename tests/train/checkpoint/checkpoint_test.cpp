@@ -98,6 +98,9 @@ TEST(Checkpoint, SurvivesAKillAndAFailureAtEveryFileOperation) {
       }
       const std::int64_t step = loaded_step(scratch.path());
       EXPECT_TRUE(step == 10 || step == 20) << "fault " << static_cast<int>(fault) << " at operation " << at;
+      if (fault == Fault::kFailOnce && step == 10) {
+        EXPECT_THAT(list_unfinished(scratch.path()), ::testing::IsEmpty()) << "half a checkpoint, operation " << at;
+      }
       write_step(real_file_system(), scratch.path(), 20, 1);
       EXPECT_EQ(loaded_step(scratch.path()), 20);
     }

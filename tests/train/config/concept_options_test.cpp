@@ -21,8 +21,9 @@ TEST(Concepts, TheOptionsThemselvesAreTheOnlySubject) {
 TEST(Concepts, EntriesTakeTheRestFromTheOptions) {
   DataOptions options;
   options.class_prompt = "a photo of a man";
-  options.concepts = {R"({"instance_data_dir": "a", "instance_prompt": "a photo of sks man", "repeats": 2})",
-                      R"({"images": "b", "num_class_images": "7"})"};
+  options.concepts = {
+      R"({"instance_data_dir": "a", "instance_prompt": "a photo of sks man", "repeats": 2})",
+      R"({"images": "b", "num_class_images": "7", "class_prompt": null, "class_data_dir": null, "repeats": null})"};
   std::vector<Problem> problems;
   const std::vector<ConceptOptions> concepts = concepts_of(options, problems);
   ASSERT_EQ(concepts.size(), 2u);
@@ -32,6 +33,8 @@ TEST(Concepts, EntriesTakeTheRestFromTheOptions) {
   EXPECT_EQ(concepts[0].class_prompt, "a photo of a man");
   EXPECT_EQ(concepts[0].repeats, 2);
   EXPECT_EQ(concepts[1].num_class_images, 7);
+  EXPECT_EQ(concepts[1].class_prompt, "a photo of a man");
+  EXPECT_EQ(concepts[1].class_data_dir, "");
 }
 
 TEST(Concepts, EveryFaultIsNamedByEntryAndKey) {

@@ -22,6 +22,13 @@ TEST(RunFolder, IsNamedAfterThePhotos) {
   EXPECT_EQ(run_folder(config_for("me", "out")).root, "out");
 }
 
+TEST(RunFolder, HasANameHoweverItIsWritten) {
+  for (const char* root : {"runs/me", "runs/me/", "./runs/./me/", "runs/tom/../me"}) {
+    EXPECT_EQ(RunFolder{root}.name(), "me") << root;
+  }
+  EXPECT_EQ(RunFolder{"."}.name(), std::filesystem::current_path().filename());
+}
+
 TEST(RunFolder, KnowsWhetherARunIsInIt) {
   const test::ScratchFolder scratch;
   const RunFolder folder{scratch.path()};

@@ -89,5 +89,19 @@ TEST_F(ClassImages, TheUsersOwnComeFirst) {
   EXPECT_THROW(plan(), DataError);
 }
 
+TEST_F(ClassImages, TheUsersOwnMayBeNamedAlmostAsOurs) {
+  image("class-woman-01.png", 2);
+  image("class-00001.png", 3);
+  EXPECT_EQ(plan().own, 2);
+  generate_all();
+  EXPECT_EQ(plan().own, 2);
+}
+
+TEST_F(ClassImages, AFolderOfOtherFilesHasNone) {
+  write("README.txt", "what was generated goes here");
+  EXPECT_EQ(plan().own, 0);
+  EXPECT_EQ(plan().missing.size(), 5u);
+}
+
 }  // namespace
 }  // namespace sdtune::train

@@ -20,9 +20,11 @@ TEST_F(PhotoFolderTest, SortsNaturallyAndReadsCaptions) {
   image("img9.png", 2);
   image("IMG2.jpg", 3);  // the ending does not matter
   write("img10.txt", "\xef\xbb\xbf  a photo of sks\r\nperson \n");
+  write("IMG2.TXT", "two");  // nor a caption's
   const PhotoFolder found = scan_photos(folder_, "a photo", true);
   ASSERT_EQ(found.photos.size(), 3u);
   EXPECT_EQ(found.photos[0].path.filename(), "IMG2.jpg");
+  EXPECT_EQ(found.photos[0].caption, "two");
   EXPECT_EQ(found.photos[1].path.filename(), "img9.png");
   EXPECT_EQ(found.photos[1].caption, "a photo");
   EXPECT_EQ(found.photos[2].caption, "a photo of sks  person");

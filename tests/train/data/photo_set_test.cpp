@@ -59,6 +59,24 @@ TEST_F(PhotoSetTest, SubjectsHaveTheirOwnPromptAndRepeats) {
   EXPECT_THROW(scan_photos({subject("empty")}, options_), DataError);
 }
 
+TEST_F(PhotoSetTest, HeldOutPhotosHaveTheCaptionsOfTraining) {
+  image_in("held", "1.png", 1);
+  image_in("held", "2.png", 2);
+  write("held/1.txt", "[trigger] laughs");
+  write("held/2.txt", "on a beach");
+  const auto captions = [&] {
+    const PhotoFolder found = scan_held_out(options_, folder_ / "held");
+    return std::vector<std::string>{found.photos.at(0).caption, found.photos.at(1).caption};
+  };
+  options_.instance_prompt = "a photo of sks person";
+  options_.class_prompt = "a photo of a person";
+  EXPECT_EQ(captions(), (std::vector<std::string>{"sks person laughs", "on a beach"}));
+  options_.trigger_word = "ohwx";
+  EXPECT_EQ(captions(), (std::vector<std::string>{"ohwx laughs", "ohwx, on a beach"}));
+  options_.use_captions = false;
+  EXPECT_EQ(captions(), (std::vector<std::string>{"a photo of sks person", "a photo of sks person"}));
+}
+
 TEST_F(PhotoSetTest, MetadataGivesCaptionsAndFaces) {
   for (const char* name : {"a.png", "b.png", "c.png"}) image_in("me", name, static_cast<std::uint32_t>(name[0]));
   write("me/b.txt", "from the text file");

@@ -167,6 +167,24 @@ TEST(GradientBuckets, CountTheCallsOfAParameterThatRecomputedPartsShare) {
   EXPECT_THROW(Nested::apply(Nested::apply(Nested::apply(x, shared), shared), shared).sum().backward(), c10::Error);
 }
 
+TEST(GradientBuckets, HoldWhatMorePassesThanTheFirstStepHadBring) {
+  const torch::Tensor shared = leaf({4, 4});
+  MirrorGroup group;
+  GradientBuckets buckets({{"shared", shared}}, group, {});
+  for (const int passes : {1, 1, 2, 1}) {
+    const torch::Tensor x = torch::randn({4, 4}).requires_grad_(true);
+    const torch::Tensor want = torch::autograd::grad({shared.mm(x).sum()}, {shared})[0] * passes;
+    buckets.begin_step(1);
+    buckets.begin_round();
+    buckets.note_forward_passes(passes);
+    torch::Tensor loss = torch::zeros({});
+    for (int pass = 0; pass < passes; ++pass) loss = loss + Nested::apply(x, shared).sum();
+    loss.backward();
+    buckets.finish_step();
+    EXPECT_TRUE(torch::allclose(buckets.gradient(0), want * 2, 1e-5, 1e-5)) << passes;
+  }
+}
+
 // Where a gradient is when autograd has made it.
 struct Place {
   const void* memory = nullptr;
