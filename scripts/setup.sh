@@ -10,6 +10,7 @@
 #
 # Environment: SDTUNE_CUDA=ON|OFF   build the CUDA kernels (default: ON where nvcc or a GPU is found, else OFF)
 #              SDTUNE_JOBS=N        parallel compilations (default: the number of cores)
+#              SDTUNE_SETUP_PYTHON=FILE   the Python, 3.11 or later, that .venv is made with (default: python3)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/gpu_devices.sh
@@ -33,6 +34,19 @@ install_packages() {
   say "installing ${#missing[@]} system packages"
   $sudo apt-get update -qq
   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# What the system brings too old: before anything large is downloaded.
+check_versions() {
+  [ -x .venv/bin/python ] || "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    die "$python is no Python 3.11 or later, as Debian 12 and Ubuntu 24.04 have it; name another one: SDTUNE_SETUP_PYTHON=/path/to/python3.12"
+  local compiler version
+  read -ra compiler <<<"${CXX:-g++}"
+  version=$("${compiler[@]}" -dumpversion) || die "${compiler[*]} does not run; name a compiler: CXX=g++-12"
+  case "$("${compiler[@]}" --version)" in
+    *clang*) ;;
+    *) [ "${version%%.*}" -ge 12 ] || die "${compiler[*]} has version $version, and C++20 needs g++ 12 or later; name another one: CXX=g++-12" ;;
+  esac
 }
 
 # Whether an nvcc of the system has the CUDA that LibTorch's wheel is built with (requirements/cuda.txt names it); else the wheels
@@ -78,7 +92,7 @@ make_tracker_venv() {
   local list=requirements/trackers.txt stamp=.venv/sdtune-trackers.txt
   [ "$(cat "$stamp" 2>/dev/null)" != "$(sha256sum <"$list")" ] || return 0
   say "installing Python packages of $list into .venv/trackers"
-  [ -x .venv/trackers/bin/python ] || python3 -m venv .venv/trackers
+  [ -x .venv/trackers/bin/python ] || "$python" -m venv .venv/trackers
   .venv/trackers/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -r "$list"
   sha256sum <"$list" >"$stamp"
 }
@@ -94,7 +108,7 @@ make_oracle_folder() {
 }
 
 make_venv() {
-  [ -x .venv/bin/python ] || { say "making .venv"; python3 -m venv .venv; }
+  [ -x .venv/bin/python ] || { say "making .venv"; "$python" -m venv .venv; }
   local file files=(requirements/torch.txt requirements/build.txt)
   if [ "$SDTUNE_CUDA$tests" = OFFOFF ] && ! is_installed requirements/torch.txt; then
     files=(requirements/torch-cpu.txt requirements/build.txt)
@@ -123,6 +137,7 @@ build() {
   say "done: .venv/bin/sdtune, and 'import sdtune' from .venv/bin/python"
 }
 
+python=${SDTUNE_SETUP_PYTHON:-python3}
 lists=(scripts/apt-packages.txt) builds=yes tests=OFF
 for option in "$@"; do
   case "$option" in
@@ -132,6 +147,7 @@ for option in "$@"; do
   esac
 done
 [ -n "${SDTUNE_SKIP_APT:-}" ] || install_packages "${lists[@]}"
+check_versions
 find_cuda
 make_venv
 [ "$builds" = no ] || build

@@ -50,7 +50,8 @@ ChosenModel choose_model(const std::string& model, const fs::path& runs) {
   if (!model.empty()) {
     const bool is_run = main_file(model).empty() && !main_file(fs::path(model) / "model").empty();
     if (is_run) return {fs::path(model) / "model", "as --model says"};
-    return {find_model_folder(model), "as --model says"};
+    const fs::path folder = find_model_folder(model);  // "model/" is "model": its name says what it is
+    return {folder.has_filename() ? folder : folder.parent_path(), "as --model says"};
   }
   if (const std::optional<fs::path> run = newest_finished_run(runs)) {
     return {*run, "newest finished run under " + runs.string() + "/"};

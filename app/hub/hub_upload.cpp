@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <fstream>
 #include <map>
 #include <set>
@@ -69,8 +70,20 @@ void require_repository(HubClient& client, const std::string& id, bool is_privat
                      {"private", is_private},
                      {"visibility", is_private ? "private" : "public"}};
   constexpr int kIsThere = 409;
-  client.post_json("/api/repos/create", body.dump(), kJsonType, {.id = id}, kIsThere);
-  const Json answer = client.get_json("/api/models/" + id, {.id = id});
+  // A token that may write to this model alone may create none, also where the model is there.
+  std::exception_ptr refusal;
+  try {
+    client.post_json("/api/repos/create", body.dump(), kJsonType, {.id = id}, kIsThere);
+  } catch (const ConfigError&) {
+    refusal = std::current_exception();
+  }
+  Json answer;
+  try {
+    answer = client.get_json("/api/models/" + id, {.id = id});
+  } catch (const ConfigError&) {
+    if (refusal) std::rethrow_exception(refusal);
+    throw;
+  }
   const bool is_hidden = answer.is_object() && answer.contains("private") && answer["private"] == true;
   if (is_private && !is_hidden) {
     throw ConfigError(id, "is public on " + client.settings().endpoint + ": nothing was uploaded",

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "model/base/error.h"
@@ -58,17 +59,19 @@ bool is_pickle(const std::string& name) {
 struct Component {
   std::string name;
   std::vector<std::string> settings, plain, of_variant, pickles;  // paths
+  std::set<std::string> variants;                                 // of its weights
 };
 
 // Files directly in the component's folder.
 Component sort_files(const std::vector<std::string>& files, const std::string& name, const std::string& variant) {
-  Component component{.name = name, .settings = {}, .plain = {}, .of_variant = {}, .pickles = {}};
+  Component component{.name = name, .settings = {}, .plain = {}, .of_variant = {}, .pickles = {}, .variants = {}};
   for (const std::string& file : files) {
     if (!file.starts_with(name + "/")) continue;
     const std::string rest = file.substr(name.size() + 1);
     if (rest.find('/') != std::string::npos) continue;
     const std::optional<std::string> found = variant_of(rest);
     if (found && found->empty()) component.plain.push_back(file);
+    if (found && !found->empty()) component.variants.insert(*found);
     if (found && !variant.empty() && *found == variant) component.of_variant.push_back(file);
     const bool other_framework = rest.find("flax") != std::string::npos || rest.find(".index.") != std::string::npos;
     if (!found && is_setting(rest) && !other_framework) component.settings.push_back(file);
@@ -105,6 +108,13 @@ std::vector<std::string> pipeline_files(const std::vector<std::string>& files, c
     const Component component = sort_files(files, name, variant);
     const std::vector<std::string>& weights = component.of_variant.empty() ? component.plain : component.of_variant;
     has_variant = has_variant || !component.of_variant.empty();
+    if (weights.empty() && !component.variants.empty()) {
+      const std::string there = fmt::format("{}", fmt::join(component.variants, " or "));
+      throw ConfigError("--variant",
+                        fmt::format("{} has weights of {} only as variant {} (got {})", id, name, there,
+                                    variant.empty() ? "none" : variant),
+                        "name one, or leave the part out: --without " + name);
+    }
     if (weights.empty() && !component.pickles.empty()) {
       const std::string& pickle = component.pickles.front();
       throw WeightError(id + ": " + name, "has no safetensors weights, only " + pickle,

@@ -52,6 +52,9 @@ std::vector<PushFile> push_files(const fs::path& model) {
       if (at->is_directory()) at.disable_recursion_pending();
       continue;
     }
+    if (at->is_symlink() && !at->is_regular_file()) {
+      throw WeightError(at->path().string(), "is a link to a folder, or to nothing", "copy there what it should hold");
+    }
     if (!at->is_regular_file()) continue;
     const std::string path = at->path().lexically_relative(root).generic_string();
     if (at->is_symlink() && *fs::canonical(at->path()).lexically_relative(root).begin() == "..") {

@@ -58,13 +58,16 @@ Json inspect_checkpoint(const fs::path& folder) {
 Json inspect_run(const fs::path& folder) {
   Json json;
   json["kind"] = "run folder";
-  json["finished"] = has_file(folder / "model", "model_index.json");
+  const bool is_lora = model::is_lora_folder(folder / "model");
+  json["finished"] = is_lora || has_file(folder / "model", "model_index.json");
   Json checkpoints = Json::array();
   for (const train::CheckpointFolder& checkpoint : train::list_checkpoints(folder / "checkpoints")) {
     checkpoints.push_back({{"step", checkpoint.step}, {"valid", train::checkpoint_faults(checkpoint.path).empty()}});
   }
   json["checkpoints"] = std::move(checkpoints);
-  if (json["finished"] == true) json["model"] = inspect_model_folder(folder / "model");
+  if (json["finished"] == true) {
+    json["model"] = is_lora ? inspect_lora_folder(folder / "model") : inspect_model_folder(folder / "model");
+  }
   return json;
 }
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._errors import require_config
 from ._plan_view import Plan
 from ._results import Metrics, PipelineOutput, Problems, TrainResult
 from ._step_events import step_callback
+
+if TYPE_CHECKING:
+    from ._native import PathText, TrainConfig
 
 # As C++ registers them; the names of _native are replaced by those that `import sdtune` shows (_signatures.py).
 core: Any = _native
@@ -38,15 +41,15 @@ def result_of(native: Any, config: _native.TrainConfig) -> TrainResult:
                        model_step=native.model_step, metrics=metrics_of(native.output, native.metrics), base=config.base)
 
 
-def check(config: _native.TrainConfig) -> Problems:
+def check(config: TrainConfig) -> Problems:
     require_config(config)
     return Problems(native_check(config))
 
 
-def plan(config: _native.TrainConfig, *, photos: int | None = None, gpus: _native.PathText | None = None,
-         savings: bool = True) -> Plan:
+def plan(config: TrainConfig, *, photos: int | None = None, gpus: PathText | None = None,
+         savings: bool = True, ranks: int = 1) -> Plan:
     require_config(config)
-    return Plan(native_plan(config, photos=photos, gpus=gpus, savings=savings))
+    return Plan(native_plan(config, photos=photos, gpus=gpus, savings=savings, ranks=ranks))
 
 
 def prompts_of(prompt: str | Sequence[str], copies: int) -> list[str]:

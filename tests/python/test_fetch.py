@@ -158,6 +158,11 @@ def test_variants_and_components(hub: Hub, fetch: Callable, pipeline: dict[str, 
     assert "--without: is no component" in error_of(fetch("org/name", "--without", "unets"))
     pickled = {name: content for name, content in pipeline.items() if name != "text_encoder/model.safetensors"}
     hub.add("org/pickled", pickled)
+    hub.add("org/half", {name: content for name, content in pipeline.items() if name != "unet/diffusion_pytorch_model.safetensors"})
+    half_alone = "--variant: org/half has weights of unet only as variant fp16 or non_ema (got "
+    assert half_alone + "none)" in error_of(fetch("org/half")), "no weights of the UNet would come"
+    assert half_alone + "ema)" in error_of(fetch("org/half", "--variant", "ema"))
+    assert fetch("org/half", "--variant", "fp16").returncode == 0
     line = error_of(fetch("org/pickled"))
     assert "text_encoder" in line and "pytorch_model.bin" in line and "sdtune convert --pickle" in line
 

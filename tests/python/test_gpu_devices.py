@@ -1,9 +1,11 @@
-"""Whether scripts/setup.sh and scripts/demo.sh compile CUDA kernels: one rule for both, asked on machines that a folder stands for."""
+"""Whether scripts/setup.sh and scripts/demo.sh compile CUDA kernels: one rule for both, asked on machines that a folder stands for. And what
+setup.sh refuses before it downloads anything."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,3 +63,19 @@ def test_setup_reads_the_rule() -> None:
     for script in ("setup.sh", "demo.sh"):
         text = (ROOT / "scripts" / script).read_text()
         assert ". scripts/gpu_devices.sh" in text and "nvidiactl" not in text and "dxg" not in text
+
+
+@pytest.mark.parametrize(("option", "script", "said"), [
+    ("SDTUNE_SETUP_PYTHON", "exit 1", "is no Python 3.11 or later"), ("CXX", "echo 11", "has version 11, and C++20 needs g++ 12"),
+    ("CXX", "exit 1", "does not run")], ids=["python", "compiler", "no compiler"])
+def test_what_is_too_old_is_said_before_a_download(option: str, script: str, said: str, tmp_path: Path) -> None:
+    """As on Ubuntu 22.04, where numpy of the pinned version is not to be had."""
+    tool = tmp_path / "tool"
+    tool.write_text(f"#!/bin/sh\n{script}\n")
+    tool.chmod(0o755)
+    (tmp_path / "scripts").mkdir()  # a tree without .venv
+    for name in ("setup.sh", "gpu_devices.sh"):
+        shutil.copy(ROOT / "scripts" / name, tmp_path / "scripts")
+    ended = subprocess.run(["bash", str(tmp_path / "scripts" / "setup.sh"), "--tools"], capture_output=True, text=True, check=False,
+                           env={"PATH": "/usr/bin:/bin", "SDTUNE_SKIP_APT": "1", "SDTUNE_SETUP_PYTHON": sys.executable, option: str(tool)})
+    assert ended.returncode == 2 and said in ended.stderr and ended.stdout == "", ended.stderr + ended.stdout

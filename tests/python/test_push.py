@@ -155,6 +155,15 @@ def test_nothing_goes_to_a_public_model_by_accident(hub: Hub, push: Callable, fu
     assert push(str(full_run), "me/open", "--no-private").returncode == 0
 
 
+def test_a_token_of_one_model_need_not_make_models(hub: Hub, push: Callable, full_run: Path) -> None:
+    """As huggingface_hub's create_repo(exist_ok=True): the hub refuses to make what is there already."""
+    hub.add("others/shared", {"x": b"y"}, private=True)
+    assert push(str(full_run), "others/shared").returncode == 0
+    assert "unet/diffusion_pytorch_model.safetensors" in pushed(hub, "others/shared")
+    hub.add("others/open", {"x": b"y"})
+    assert "is public" in error_of(push(str(full_run), "others/open")) and pushed(hub, "others/open") == {"x": b"y"}
+
+
 @pytest.mark.parametrize(("words", "environment", "said"), [
     (["me/x"], {"HF_TOKEN": "hf_expired"}, "HF_TOKEN: is refused"),
     (["me/x"], {"HF_TOKEN": ""}, "HF_TOKEN: is not set"),
@@ -178,6 +187,10 @@ def test_folders_that_hold_no_model(push: Callable, tmp_path: Path, full_run: Pa
     assert "has the run finished?" in error_of(push(str(tmp_path / "empty"), "me/x"))
     (full_run / "model" / "link.txt").symlink_to("/etc/hostname")
     assert "is a link that leaves the model's folder" in error_of(push(str(full_run), "me/x"))
+    (full_run / "model" / "link.txt").unlink()
+    (full_run / "model" / "vae").rename(tmp_path / "vae")
+    (full_run / "model" / "vae").symlink_to(tmp_path / "vae")
+    assert "vae: is a link to a folder" in error_of(push(str(full_run), "me/x")), "a model without its VAE"
 
 
 def test_faults_that_pass_are_tried_again(hub: Hub, push: Callable, full_run: Path) -> None:

@@ -239,6 +239,7 @@ def test_a_configuration_is_pickled_with_its_origins(tmp_path: Path) -> None:
         assert repr(other) == repr(config) and other.to_yaml() == config.to_yaml()
         other.seed = 4
         assert config.seed == 3 and other.origins()["seed"] == "seed"
+    assert config != None and config != "me.yaml" and config not in [None, 1]  # noqa: E711
     old = sdtune.TrainConfig.__new__(sdtune.TrainConfig)
     old.__setstate__(config.to_dict())
     assert old == config and old.origins() != config.origins()

@@ -40,7 +40,8 @@ def module_members(kind: type) -> set[str]:
 
 STUB_CLASSES = {node.name: node for node in STUB.body if isinstance(node, ast.ClassDef)}
 # What test_signatures_are_the_stub_s reads: a signature that Python knows, not pybind11's line of text.
-SIGNED = {"train": sdtune.train, "start": sdtune.start, "StableDiffusionPipeline.__call__": sdtune.StableDiffusionPipeline.__call__,
+SIGNED = {"train": sdtune.train, "start": sdtune.start, "check": sdtune.check, "plan": sdtune.plan,
+          "StableDiffusionPipeline.__call__": sdtune.StableDiffusionPipeline.__call__,
           "StableDiffusionPipeline.encode_prompt": sdtune.StableDiffusionPipeline.encode_prompt}
 SIGNED |= {function.__name__: getattr(sdtune, function.__name__) for function, _ in FUNCTIONS.values()}
 # These take what config.json may hold, or what diffusers may pass.
