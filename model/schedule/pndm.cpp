@@ -46,7 +46,8 @@ void PndmScheduler::start_run(std::int64_t num_inference_steps) {
                                                    std::to_string(num_inference_steps) + "; allowed: 4 or more)");
     }
     // Each Runge-Kutta step calls the model at its start, twice half-way, and at its end.
-    const auto half = static_cast<double>(stride() / 2);
+    const std::int64_t half_stride = stride() / 2;  // whole, as diffusers has it
+    const auto half = static_cast<double>(half_stride);
     for (std::size_t i = 0; i + 1 < static_cast<std::size_t>(kOrder); ++i) {
       visited.insert(visited.end(), {spaced[i], spaced[i + 1] + half, spaced[i + 1] + half, spaced[i + 1]});
     }
