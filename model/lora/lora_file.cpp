@@ -9,6 +9,7 @@
 #include "model/base/error.h"
 #include "model/base/json.h"
 #include "model/files/file_system.h"
+#include "model/files/json_file.h"
 #include "model/lora/lora_hashes.h"
 #include "model/lora/lycoris.h"
 #include "model/weights/safetensors_file.h"
@@ -36,6 +37,17 @@ class AdapterMetadata {
     const auto& metadata = file.header().metadata;
     const auto found = metadata.find(kAdapterMetadata);
     if (found != metadata.end()) json_ = parse_json(found->second, file.path().string() + ": " + kAdapterMetadata);
+    // PEFT's own folder says it in a file beside the weights.
+    const fs::path beside = file.path().parent_path() / "adapter_config.json";
+    if (found == metadata.end() && file.path().filename() == "adapter_model.safetensors" && is_file(beside)) {
+      json_ = read_json(beside);
+    }
+  }
+
+  // Of PEFT's LoHa and LoKr, for all layers.
+  std::optional<double> lycoris_alpha() const {
+    const auto alpha = json_.find("alpha");
+    return alpha != json_.end() && alpha->is_number() ? std::optional(alpha->get<double>()) : std::nullopt;
   }
 
   // What the layer's two matrices, of this rank, count as alpha / rank. PEFT's rank-stabilised LoRA
@@ -104,15 +116,17 @@ Found collect(const SafetensorsFile& file, const LoraKeys& keys) {
 }
 
 // Turns the layers that are no plain LoRA into changes of their weights.
-void settle_lycoris(Found& found, const std::map<std::string, LowRankLayer*>& layers, const std::string& where) {
+void settle_lycoris(Found& found, const std::map<std::string, LowRankLayer*>& layers, const AdapterMetadata& metadata,
+                    const std::string& where) {
   for (auto& [layer, factors] : found.factors) {
     LoraMatrices& matrices = found.matrices[layer];
     if (matrices.down.defined()) factors["lora_down"] = std::exchange(matrices.down, {});
     if (matrices.up.defined()) factors["lora_up"] = std::exchange(matrices.up, {});
-    const auto alpha = found.alphas.find(layer);
-    matrices.delta = lycoris_delta(
-        factors, alpha == found.alphas.end() || alpha->second == 0 ? std::nullopt : std::optional(alpha->second),
-        layers.at(layer)->layer_weight().sizes().vec(), where + ": " + layer);
+    const auto stored = found.alphas.find(layer);
+    const std::optional<double> alpha =
+        stored == found.alphas.end() ? metadata.lycoris_alpha() : std::optional(stored->second);
+    matrices.delta = lycoris_delta(factors, alpha == 0.0 ? std::nullopt : alpha,
+                                   layers.at(layer)->layer_weight().sizes().vec(), where + ": " + layer);
   }
 }
 
@@ -198,9 +212,9 @@ LoraWeights read_lora(const fs::path& path, const ModelBundle& bundle) {
   Found found = collect(file, LoraKeys(bundle));
   std::map<std::string, LowRankLayer*> layers;
   for (const LoraLayer& entry : lora_layers(bundle)) layers[entry.path] = entry.layer;
-  settle_lycoris(found, layers, path.string());
-  require_whole(found, path.string());
   const AdapterMetadata metadata(file);
+  settle_lycoris(found, layers, metadata, path.string());
+  require_whole(found, path.string());
   for (auto& [layer, matrices] : found.matrices) {
     if (matrices.delta.defined()) continue;
     const auto alpha = found.alphas.find(layer);

@@ -58,8 +58,16 @@ std::string without_adapter_name(const std::string& name) {
   return name;
 }
 
-// Attention processors of 2023: attn1.processor.to_q_lora.down.weight -> attn1.to_q.lora.down.weight.
+// Attention processors of 2023: attn1.processor.to_q_lora.down.weight -> attn1.to_q.lora.down.weight; of text encoders
+// self_attn.to_q_lora.down.weight -> self_attn.q_proj.lora.down.weight.
 std::string without_processor(std::string name) {
+  for (const auto& [old, own] : {std::pair{".self_attn.to_q_lora."sv, ".self_attn.q_proj.lora."sv},
+                                 std::pair{".self_attn.to_k_lora."sv, ".self_attn.k_proj.lora."sv},
+                                 std::pair{".self_attn.to_v_lora."sv, ".self_attn.v_proj.lora."sv},
+                                 std::pair{".self_attn.to_out_lora."sv, ".self_attn.out_proj.lora."sv}}) {
+    if (const std::size_t found = name.find(old); found != std::string::npos)
+      return name.replace(found, old.size(), own);
+  }
   const std::size_t at = name.find(".processor.");
   if (at == std::string::npos) return name;
   name.erase(at, std::string_view(".processor").size());

@@ -29,7 +29,11 @@ ConvertReport convert_to_folder(FileSystem& files, const ConvertRequest& request
 
 ConvertReport convert_to_single_file(FileSystem& files, const ConvertRequest& request) {
   const BundleConfigs configs = BundleConfigs::read(request.model);
-  predicts_velocity(configs.scheduler, request.model.string());  // so that a dry run refuses what the real one would
+  // So that a dry run refuses what the real one would.
+  predicts_velocity(configs.scheduler, request.model.string());
+  if (std::vector<Problem> misfits = configs.find_misfits(request.model); !misfits.empty()) {
+    throw WeightError(std::move(misfits));
+  }
   ModelSurvey survey = survey_model(request.model);
   if (!survey.problems.empty()) throw WeightError(std::move(survey.problems));
   ConvertReport report{.family = family_of(configs, request.model.string()),

@@ -21,17 +21,36 @@ std::string plain_name(const std::string& stored) {
   return name;
 }
 
+// SDXL's names for its only text encoder: an SD 2.x of later code, as SD Turbo is published, or SDXL's refiner.
+constexpr const char* kOnlyTextPrefix = "conditioner.embedders.0.model.";
+constexpr const char* kPooledInput = "model.diffusion_model.label_emb.";  // of SDXL and its refiner alone
+
 }  // namespace
 
 LdmFile::LdmFile(const std::filesystem::path& path) : path_(path), file_(path) {
   metadata_ = file_->header().metadata;
   for (const auto& [stored, entry] : file_->header().tensors) add(stored);
+  rename_only_text_encoder();
 }
 
 LdmFile::LdmFile(const std::filesystem::path& pickle, const std::string& key) : path_(pickle) {
   for (auto& [stored, tensor] : read_pickle_tensors(pickle, key).tensors) {
     add(stored);
     unpickled_.emplace(stored, std::move(tensor));
+  }
+  rename_only_text_encoder();
+}
+
+void LdmFile::rename_only_text_encoder() {
+  if (has_under(kSdxlText2Prefix) || has_under(kPooledInput)) return;
+  for (const std::string& name : names_under(kOnlyTextPrefix)) {
+    auto entry = stored_.extract(name);
+    entry.key() = kSd2TextPrefix + name.substr(std::string_view(kOnlyTextPrefix).size());
+    const auto inserted = stored_.insert(std::move(entry));
+    if (!inserted.inserted) {
+      throw WeightError(where() + ": " + inserted.node.mapped(),
+                        "is the same tensor as " + inserted.position->second + " by its name");
+    }
   }
 }
 

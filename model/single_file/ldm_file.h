@@ -23,9 +23,9 @@ inline constexpr const char* kEmaPrefix = "model_ema.";
 
 class LdmFile {
  public:
-  // `module.` and `_orig_mod.`, which wrapped models leak, are taken out of the names, and the prefix `text_model.` is
-  // put back where a CLIP text encoder lacks it. Throws WeightError as SafetensorsFile does, and for two tensors whose
-  // plain names are the same.
+  // `module.` and `_orig_mod.`, which wrapped models leak, are taken out of the names, the prefix `text_model.` is put
+  // back where a CLIP text encoder lacks it, and the text encoder of an SD 2.x that has SDXL's names gets its own.
+  // Throws WeightError as SafetensorsFile does, and for two tensors whose plain names are the same.
   explicit LdmFile(const std::filesystem::path& path);
   // The tensors of a pickle (read_pickle_tensors), which has no metadata; `key` as there. The same errors.
   LdmFile(const std::filesystem::path& pickle, const std::string& key);
@@ -44,6 +44,7 @@ class LdmFile {
 
  private:
   void add(const std::string& stored);
+  void rename_only_text_encoder();
 
   std::filesystem::path path_;
   std::map<std::string, std::string> metadata_;

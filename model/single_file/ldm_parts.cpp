@@ -15,8 +15,11 @@ namespace {
 bool is_tolerated(const std::string& name, const LdmPart& part) {
   if (name.ends_with("position_ids") || name.ends_with("logit_scale")) return true;
   if (part.prefix == kVaePrefix) return name.starts_with("loss.");  // the discriminator that trained it
-  if (part.prefix != kSd2TextPrefix) return false;
   const auto* encoder = dynamic_cast<const CLIPTextModelImpl*>(part.module.get());
+  if (part.prefix == kSd1TextPrefix || part.prefix == kSdxlTextPrefix) {  // whose states are read before a projection
+    return name == "text_projection.weight" && !encoder->config().with_projection;
+  }
+  if (part.prefix != kSd2TextPrefix) return false;
   const std::string behind = "transformer.resblocks." + std::to_string(encoder->config().num_hidden_layers) + ".";
   return name == "text_projection" || name.starts_with(behind);
 }

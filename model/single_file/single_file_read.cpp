@@ -40,6 +40,10 @@ bool carries_nothing(const std::string& name) {
   for (const char* table : kScheduleTables) {
     if (name == table) return true;
   }
+  // Of CLIP's training; ComfyUI of 2023 saved them beside the text encoder.
+  for (const char* encoder : {"cond_stage_model.", "conditioner.embedders.0."}) {
+    if (name == std::string(encoder) + "logit_scale" || name == std::string(encoder) + "text_projection") return true;
+  }
   return name.starts_with(kEmaPrefix);
 }
 
@@ -82,6 +86,17 @@ std::vector<std::string> check_unknown(const LdmFile& file, const std::vector<Ld
                                       (unknown.size() > 1 ? ", ...)" : ")"));
 }
 
+// No format that is written holds them exactly.
+void refuse_float64(const std::vector<TensorSource>& sources) {
+  for (const TensorSource& source : sources) {
+    for (const std::string& name : source.names()) {
+      if (source.tensor(name).scalar_type() != torch::kFloat64) continue;
+      throw WeightError(source.where(), "holds float64 numbers (" + name + "), which would be rounded",
+                        "say so: --dtype float32");
+    }
+  }
+}
+
 void fill(const LdmFile& file, const SingleFileOptions& options, SingleFileModel& model) {
   const std::vector<LdmPart> parts = ldm_parts(model.bundle, model.family);
   model.ignored = check_unknown(file, parts);
@@ -91,6 +106,7 @@ void fill(const LdmFile& file, const SingleFileOptions& options, SingleFileModel
     model.ignored.insert(model.ignored.end(), taken.tolerated.begin(), taken.tolerated.end());
     sources.push_back(TensorSource::of_tensors(file.where() + ": " + part.name, taken.tensors));
   }
+  if (!options.dtype) refuse_float64(sources);
   model.dtype = options.dtype.value_or(joint_dtype(sources));
   // All parts are compared before one is filled: what is wrong is said before gigabytes are read.
   for (std::size_t i = 0; i < parts.size(); ++i) {

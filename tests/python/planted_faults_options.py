@@ -103,6 +103,8 @@ OPTIONS: dict[str, Fault] = {
     "trigger word that no caption says": option("--trigger-word", "ohwx"),
     "no such LoRA layer": option("--method", "lora", "--lora-layers", "nothing"),
     "LoRA of what is not trained": option("--method", "lora", "--lora-layers", "fc1", "--no-train-text-encoder"),
+    "LoRA of a text encoder that stops": option("--method", "lora", "--lora-layers", "q_proj", "--train-text-encoder",
+                                                "--train-text-encoder-frac", "0.5"),
     "no such trainable layer": option("--trainable-layers", "to_nothing"),
     "trainable layers of no text encoder": option("--trainable-layers", "to_q", "--train-text-encoder"),
     "trainable layers of a LoRA": option("--method", "lora", "--trainable-layers", "to_q"),

@@ -180,17 +180,35 @@ def test_tolerates_what_others_leave_in_files(models: Callable, tmp_path: Path) 
            if name.startswith(unet)}
     crowded = {"module." + name.replace("diffusion_model.", "diffusion_model._orig_mod.")
                .replace("transformer.text_model.", "transformer."): tensor.clone() for name, tensor in plain.items()}
+    crowded |= {f"cond_stage_model.{name}": torch.ones(()) for name in ("logit_scale", "text_projection", "transformer.text_projection.weight")}
     crowded |= ema | {"betas": torch.zeros(3), "model_ema.decay": torch.zeros(()),
                       "first_stage_model.loss.logvar": torch.zeros(()),
                       "cond_stage_model.transformer.text_model.embeddings.position_ids": torch.arange(77)[None]}
     save_file(crowded, tmp_path / "crowded.safetensors")
     said = convert(tmp_path / "crowded.safetensors", tmp_path / "plain", "--config", str(folder))
-    assert f"{len(ema) + 4} ignored" in said
+    assert f"{len(ema) + 7} ignored" in said
     assert_same(stored_of(tmp_path / "plain"), stored_of(folder))
     convert(tmp_path / "crowded.safetensors", tmp_path / "ema", "--config", str(folder), "--extract-ema")
     expected = {name: tensor + 1.0 if name.startswith("unet.") else tensor
                 for name, tensor in stored_of(folder).items()}
     assert_same(stored_of(tmp_path / "ema"), expected)
+
+
+def test_sd_2_in_the_names_of_sdxl(models: Callable, tmp_path: Path) -> None:
+    pipe, folder = models("sd2")  # SD Turbo is published so
+    save_file({name.replace("cond_stage_model.model.", "conditioner.embedders.0.model."): tensor.clone()
+               for name, tensor in ldm_tensors(pipe, "sd2").items()}, tmp_path / "turbo.safetensors")
+    convert(tmp_path / "turbo.safetensors", tmp_path / "read", "--config", str(folder))
+    assert_same(stored_of(tmp_path / "read"), stored_of(folder))
+
+
+def test_a_dry_run_refuses_what_does_not_fit_together(models: Callable, tmp_path: Path) -> None:
+    bad = shutil.copytree(models("sd1")[1], tmp_path / "bad")
+    words = json.loads((bad / "tokenizer" / "tokenizer.json").read_text())
+    words["model"]["vocab"]["beyond</w>"] = 99999
+    (bad / "tokenizer" / "tokenizer.json").write_text(json.dumps(words))
+    whole, dry = (run(["convert", "--model", str(bad), "--output", str(tmp_path / "m.safetensors"), *more]) for more in ((), ("--dry-run",)))
+    assert whole.returncode == dry.returncode == 2 and whole.stderr == dry.stderr
 
 
 @pytest.mark.parametrize(("change", "said"), [
@@ -201,8 +219,9 @@ def test_tolerates_what_others_leave_in_files(models: Callable, tmp_path: Path) 
     (lambda t: t.update({"model.diffusion_model.input_blocks.0.0.weight": torch.zeros(32, 9, 3, 3)}), "an inpainting"),
     (lambda t: [t.pop(name) for name in list(t) if name.startswith("first_stage")], "holds no VAE"),
     (lambda t: [t.pop(name) for name in list(t) if name.startswith("cond_")], "holds no text encoder"),
-    (lambda t: t.update({f"conditioner.embedders.0.model.{n}": t.pop(n) for n in list(t) if n.startswith("cond_")}),
-     "is SDXL's refiner"),
+    (lambda t: t.update({f"conditioner.embedders.0.model.{n}": t.pop(n) for n in list(t) if n.startswith("cond_")}
+                        | {"model.diffusion_model.label_emb.0.0.weight": torch.zeros(1)}), "is SDXL's refiner"),
+    (lambda t: t.update({"model.diffusion_model.out.2.bias": t["model.diffusion_model.out.2.bias"].double()}), "holds float64 numbers"),
     (lambda t: t.update({"conditioner.embedders.1.model.ln_final.bias": torch.zeros(1)}), "describes another family"),
     (lambda t: [t.pop(name) for name in list(t) if name.startswith("model.")], "is not a Stable Diffusion model"),
 ])

@@ -96,7 +96,7 @@ def test_output_and_gradients_equal_peft(family: str, layers: list[str], tiny_fo
             assert np.linalg.norm(got - expected) <= PASS_TOLERANCE * max(np.linalg.norm(expected), 1e-4 * total), path
 
 
-@pytest.mark.parametrize("style", ["pipeline", "UNet alone"])
+@pytest.mark.parametrize("style", ["pipeline", "UNet alone", "PEFT's folder"])
 @pytest.mark.parametrize("stabilised", [False, True], ids=["by rank", "by its root"])
 def test_what_the_header_says_of_the_scale(stabilised: bool, style: str, tiny_sd1: Path, tmp_path: Path) -> None:
     """PEFT's use_rslora, and the header of unet.save_lora_adapter, whose keys name no component."""
@@ -111,13 +111,18 @@ def test_what_the_header_says_of_the_scale(stabilised: bool, style: str, tiny_sd
     if style == "pipeline":
         layers = convert_state_dict_to_diffusers(get_peft_model_state_dict(theirs.unet))
         type(theirs).save_lora_weights(tmp_path, unet_lora_layers=layers, unet_lora_adapter_metadata=theirs.unet.peft_config["default"].to_dict())
-    else:
+    elif style == "UNet alone":
         theirs.unet.save_lora_adapter(tmp_path)
+    else:  # as get_peft_model(unet, config).save_pretrained(folder) writes it
+        tensors = {f"base_model.model.{name}": tensor.contiguous() for name, tensor in get_peft_model_state_dict(theirs.unet).items()}
+        save_file(tensors, tmp_path / "adapter_model.safetensors", {"format": "pt"})
+        config.save_pretrained(tmp_path)
+    file = tmp_path / ("adapter_model.safetensors" if style == "PEFT's folder" else "pytorch_lora_weights.safetensors")
     ours = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
-    ours.load_lora_weights(tmp_path / "pytorch_lora_weights.safetensors")
+    ours.load_lora_weights(file)
     wanted = latents_of_theirs(theirs)
     assert error(latents_of_ours(ours), wanted) <= TOLERANCE
-    ours.load_lora_weights(tmp_path / "pytorch_lora_weights.safetensors", scale=2 / 3)
+    ours.load_lora_weights(file, scale=2 / 3)
     assert error(latents_of_ours(ours), wanted) > 10 * TOLERANCE  # as if alpha were the rank
 
 
@@ -176,6 +181,29 @@ def test_older_names_mean_the_same(naming: str, tiny_sd1: Path, tmp_path: Path) 
         save_file(state, path)
         ours = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
         ours.load_lora_weights(path)
+        results.append(latents_of_ours(ours))
+    assert np.array_equal(*results)
+
+
+def test_text_encoders_of_old_files(tiny_sd1: Path, tmp_path: Path) -> None:
+    """diffusers' DreamBooth script of 2023 with --train_text_encoder: self_attn.to_q_lora.down."""
+    theirs = load_pipeline(tiny_sd1)
+    add_adapters(theirs, RANK, RANK, ATTENTION)
+    tensors = {name: tensor for name, tensor in load_file(save_as_diffusers(theirs, tmp_path, RANK, RANK)).items()
+               if name.startswith("text_encoder.") and "self_attn" in name}
+    old = {}
+    for name, tensor in tensors.items():
+        for own, before in (("q_proj", "to_q_lora"), ("k_proj", "to_k_lora"), ("v_proj", "to_v_lora"), ("out_proj", "to_out_lora")):
+            name = name.replace(f".{own}.", f".{before}.")
+        for own, before in ((".lora_linear_layer.", "."), (".lora_A.", ".down."), (".lora_B.", ".up."), (".lora.", ".")):
+            name = name.replace(own, before)
+        old[name] = tensor
+    assert old and all("_lora.down.weight" in name or "_lora.up.weight" in name for name in old), sorted(old)[:3]
+    results = []
+    for index, state in enumerate((tensors, old)):
+        save_file(state, tmp_path / f"{index}.safetensors")
+        ours = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+        ours.load_lora_weights(tmp_path / f"{index}.safetensors")
         results.append(latents_of_ours(ours))
     assert np.array_equal(*results)
 

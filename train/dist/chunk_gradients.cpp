@@ -76,9 +76,12 @@ void ChunkGradients::hand_over(std::size_t index) {
 
 torch::Tensor sum_of_chunks(const std::vector<torch::Tensor>& gradients) {
   if (gradients.size() == 1) return gradients.front().clone();
-  torch::Tensor sum = gradients[0].add(gradients[1]);
+  const torch::ScalarType dtype = gradients.front().scalar_type();
+  // Of two a sum in half precision is rounded once; of more it would lose what is small beside the sum so far.
+  const bool is_widened = gradients.size() > 2 && c10::isReducedFloatingType(dtype);
+  torch::Tensor sum = (is_widened ? gradients[0].to(torch::kFloat32) : gradients[0]).add(gradients[1]);
   for (std::size_t i = 2; i < gradients.size(); ++i) sum.add_(gradients[i]);
-  return sum;
+  return sum.to(dtype);
 }
 
 }  // namespace sdtune::train

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "model/base/json.h"
@@ -100,7 +101,12 @@ std::optional<SharedFailure> IdentityEvaluation::evaluate(std::int64_t done,
   context_.group.all_reduce_sum(images);
   context_.group.settle();
   IdentityScores scores;
-  failure = run_share(context_.group, [&] { scores = evaluator_.score(images.cpu()); });
+  failure = run_share(context_.group, [&] {
+    scores = evaluator_.score(images.cpu());
+    if (std::isfinite(scores.identity) && std::isfinite(scores.total())) return;
+    throw DataError("identity evaluation", "generated images hold numbers that are not finite",
+                    "does the run diverge? A smaller learning_rate helps");
+  });
   // Reading takes its time, too, and may have been cut short.
   if (agreed_signal(context_.group, context_.stop) != 0) return std::nullopt;
   if (failure) return failure;

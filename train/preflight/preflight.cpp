@@ -1,8 +1,20 @@
 #include "train/preflight/preflight.h"
 
+#include <set>
+#include <string>
+
 #include "train/preflight/preflight_checks.h"
 
 namespace sdtune::train {
+namespace {
+
+// Two checks may meet the same fault: that of the photos and that of the base with a bucket that is not there.
+void drop_repeated(std::vector<Problem>& problems) {
+  std::set<std::string> said;
+  std::erase_if(problems, [&](const Problem& problem) { return !said.insert(problem.line()).second; });
+}
+
+}  // namespace
 
 Preflight run_preflight(const TrainConfig& config, const PortraitReaderSource& portrait_readers, PhotoUse use) {
   Preflight result;
@@ -16,6 +28,7 @@ Preflight run_preflight(const TrainConfig& config, const PortraitReaderSource& p
   check_identity(config, portrait_readers, photos, problems);
   check_output(config, base, problems);
   result.resume = check_resume(config, base, photos, problems);
+  drop_repeated(problems);
   return result;
 }
 

@@ -1,4 +1,5 @@
 // The checks of the base model and of what depends on it.
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -129,7 +130,15 @@ void check_trained_layers(const TrainConfig& config, const model::ModelBundle& b
   if (run.method == "lora") {
     if (!run.trainable_layers.empty())
       throw ConfigError("trainable_layers", "is for method full (got method lora)", "a LoRA's layers: lora_layers");
-    selected_lora_layers(bundle, config.lora, run.train_text_encoder);
+    const std::vector<model::LoraLayer> layers = selected_lora_layers(bundle, config.lora, run.train_text_encoder);
+    const bool trains_unet = std::any_of(layers.begin(), layers.end(),
+                                         [](const model::LoraLayer& layer) { return layer.path.starts_with("unet."); });
+    if (!trains_unet && config.optim.train_text_encoder_frac < 1) {
+      throw ConfigError(
+          "train_text_encoder_frac",
+          "leaves nothing to train behind that share of the steps: lora_layers selects no layer of the UNet",
+          "allowed then: 1; or add layers, for example to_q");
+    }
   } else {
     trainable_parameters(bundle, run.train_text_encoder, run.trainable_layers);
   }

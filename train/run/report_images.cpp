@@ -13,6 +13,7 @@
 #include "model/image/png_write.h"
 #include "model/lora/lora_file.h"
 #include "model/pipeline/bundle.h"
+#include "model/pipeline/scheduler_file.h"
 #include "train/config/concept_options.h"
 #include "train/observe/page_images.h"
 
@@ -113,6 +114,7 @@ std::int64_t write_report_images(FileSystem& files, const ReportImagesPlan& plan
   if (!generate(files, folder, "base", bundle, options, config.run.seed, pairs, stop)) return 0;
   if (is_lora) {
     options.loras = {{plan.run / "model" / model::kLoraFile, 1.0}};
+    model::replace_scheduler(bundle, plan.run / "model");  // of zero terminal SNR, where it was trained with that
   } else {
     bundle = model::load_bundle(plan.run / "model", plan.dtype, plan.device);
   }

@@ -326,6 +326,21 @@ TEST(GradientBuckets, ChunksInHalfPrecisionAddUpInFloat32) {
   at::set_num_threads(threads);
 }
 
+TEST(GradientBuckets, ManyChunksOfAProcessAloneAreRoundedOnce) {
+  const int threads = at::get_num_threads();
+  at::set_num_threads(4);
+  SingleProcess alone;
+  torch::Tensor weight = torch::ones({64}, torch::kBFloat16).requires_grad_(true);
+  GradientBuckets buckets({{"weight", weight}}, alone, {});
+  buckets.begin_step(1);
+  buckets.begin_round(4);
+  model::run_chunks(4, [&](std::int64_t index) { (weight * (index == 0 ? 256.0 : 1.0)).sum().backward(); });
+  buckets.finish_step();
+  EXPECT_EQ(buckets.gradient(0).scalar_type(), torch::kBFloat16);
+  EXPECT_TRUE(buckets.gradient(0).eq(260).all().item<bool>()) << "259 to nearest, ties to even; one by one: 256";
+  at::set_num_threads(threads);
+}
+
 TEST(GradientBuckets, RefuseChunksBesideOtherRanks) {
   const Net net;
   MirrorGroup group;
