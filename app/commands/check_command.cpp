@@ -108,7 +108,7 @@ class CheckCommand : public Command {
     const TemporaryFolder folder(beside);
     config.run.output = folder.path().string();
     config.run.max_train_steps = 1;
-    train::keep_to_itself(config, config.run.train_batch_size * config.run.gradient_accumulation_steps);
+    train::isolate_probe(config, config.run.train_batch_size * config.run.gradient_accumulation_steps);
     StopFlag& stop = install_stop_signals();
     ProbeObserver observer;
     const train::TrainResult result =

@@ -62,11 +62,11 @@ void add_run(Text& text, const train::RunPlan& plan) {
   text.line("{}: {} training of {} parameters out of {}, {}, {} px, {}", run.model, run.config.run.method,
             scaled(static_cast<double>(run.trainable_parameters)), scaled(static_cast<double>(run.total_parameters)),
             precision_text(run), *run.config.data.resolution, run.config.optim.chosen_optimizer());
-  const std::string found = run.generated_class_images == run.class_images
-                                ? ""
-                                : fmt::format(" ({} to generate)", run.generated_class_images);
-  text.line("{} photos, {} class images{}; {} steps of {} photos, {:.3g} epochs", run.photos, run.class_images, found,
-            run.total_steps, run.batch, run.epochs());
+  const std::string to_generate = run.generated_class_images == run.class_images
+                                      ? ""
+                                      : fmt::format(" ({} to generate)", run.generated_class_images);
+  text.line("{} photos, {} class images{}; {} steps of {} photos, {:.3g} epochs", run.photos, run.class_images,
+            to_generate, run.total_steps, run.batch, run.epochs());
   if (run.ranks > 1) text.line("{} ranks, shard: {}; memory is of one rank", run.ranks, run.config.dist.shard);
   const std::string preset = train::preset_line(run.config);
   if (!preset.empty()) text.add("preset " + preset);

@@ -6,7 +6,7 @@
 
 namespace sdtune::train {
 
-void keep_to_itself(TrainConfig& config, std::int64_t class_images) {
+void isolate_probe(TrainConfig& config, std::int64_t class_images) {
   config.checkpoint.resume_from_checkpoint.clear();
   config.rental = {};
   config.observe.report_to = {"none"};

@@ -10,6 +10,6 @@ namespace sdtune::train {
 // Turns off all that reaches beyond the run's own folder: trackers, uploads, commands, webhooks, folders of class
 // images, also those of single subjects. No more than `class_images` of them are generated for each, and none for
 // validation or the report.
-void keep_to_itself(TrainConfig& config, std::int64_t class_images);
+void isolate_probe(TrainConfig& config, std::int64_t class_images);
 
 }  // namespace sdtune::train

@@ -57,7 +57,7 @@ TrainConfig probe_config(const RunPlan& plan, const std::filesystem::path& folde
   config.run.output = folder.string();
   config.run.overwrite = false;
   config.checkpoint.checkpointing_steps = *config.run.max_train_steps - 1;
-  keep_to_itself(config, std::max(plan.run.batch, config.data.sample_batch_size));
+  isolate_probe(config, std::max(plan.run.batch, config.data.sample_batch_size));
   config.optim.lr_scheduler = "constant";
   config.optim.lr_warmup_steps = 0;
   config.observe.validation_data_dir.clear();

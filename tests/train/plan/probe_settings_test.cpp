@@ -16,7 +16,7 @@ TEST(ProbeSettings, NothingIsSentOrWrittenElsewhere) {
   config.data.num_class_images = 200;
   config.data.concepts = {R"({"images": "a", "class_data_dir": "/data/a", "num_class_images": 300})",
                           R"({"images": "b", "class_prompt": "a dog"})"};
-  keep_to_itself(config, 4);
+  isolate_probe(config, 4);
   EXPECT_EQ(config.observe.report_to, std::vector<std::string>{"none"});
   EXPECT_FALSE(config.observe.report_model);
   EXPECT_EQ(config.rental.on_finish, "");
