@@ -54,6 +54,22 @@ def test_the_result_knows_its_trigger_and_diffusers_loads_it(trained: Path) -> N
     assert pipeline.unet is not None
 
 
+def test_a_pipeline_saves_the_trigger_and_replaces_models_alone(trained: Path, tmp_path: Path) -> None:
+    """What lies in a folder that is no model, photos or a run, is not ours to delete; a model's folder is replaced."""
+    import sdtune
+
+    pipe = sdtune.StableDiffusionPipeline.from_pretrained(trained)
+    photos = write_photos(tmp_path / "me", 1, seed=0)
+    before = {path.name: path.read_bytes() for path in photos.iterdir()}
+    with pytest.raises(sdtune.ConfigError, match="has files in it and is no model") as refused:
+        pipe.save_pretrained(photos)
+    assert refused.value.exit_code == 2 and {path.name: path.read_bytes() for path in photos.iterdir()} == before
+    (tmp_path / "mine").mkdir()
+    for _ in range(2):  # into an empty folder, and over the model that is there then
+        pipe.save_pretrained(tmp_path / "mine")
+        assert json.loads((tmp_path / "mine" / "sdtune.json").read_text()) == json.loads((trained / "sdtune.json").read_text())
+
+
 def test_sample_warns_when_the_prompt_lacks_the_trigger(trained: Path, base: Path, tmp_path: Path) -> None:
     said, _ = sample(trained, tmp_path, "--prompt", "a photo of a person")
     assert said.count("warning") == 1 and WARNING in said
