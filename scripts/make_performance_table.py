@@ -228,7 +228,7 @@ def page() -> str:
     lines = [HEAD]
     for pair, title in PAIRS.items():
         lines += [f"## {title}", *table(found, pair, processors), ""]
-    lines += ["## Peak memory, each at its best", "Of `train` the whole process, of the others what the calls add to the loaded weights.", "",
+    lines += ["## Peak memory, each at its best", "Of the whole process: of `train` from its start, of the others during the calls, the loaded weights included.", "",
               *peaks(found, processors), "", *growth(), "## Of which commit", ""]
     for processor in processors:
         commits: dict[str, list[str]] = {}

@@ -54,11 +54,17 @@ class ChunkThreads {
  private:
   // What a thread says of its number of threads is also what later ones begin with, so this one says its own again.
   void start(std::int64_t count, std::unique_lock<std::mutex>& lock) {
-    if (started_ >= count) return;
+    if (launched_ >= count) return;
     const int own_threads = at::get_num_threads();
-    for (std::int64_t index = started_; index < count; ++index) std::thread([this, index] { serve(index); }).detach();
-    ended_.wait(lock, [&] { return started_ == count; });
+    std::exception_ptr error;
+    try {
+      for (; launched_ < count; ++launched_) std::thread([this, index = launched_] { serve(index); }).detach();
+    } catch (...) {
+      error = std::current_exception();  // the system gave no more; those that it gave serve a later call
+    }
+    ended_.wait(lock, [&] { return started_ == launched_; });
     at::set_num_threads(own_threads);
+    if (error) std::rethrow_exception(error);
   }
 
   void serve(std::int64_t index) {
@@ -100,7 +106,7 @@ class ChunkThreads {
   std::condition_variable changed_, ended_;
   ChunkCall* call_ = nullptr;
   std::uint64_t number_ = 0;
-  std::int64_t started_ = 0;
+  std::int64_t launched_ = 0, started_ = 0;
 };
 
 }  // namespace

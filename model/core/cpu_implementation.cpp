@@ -3,6 +3,8 @@
 #include <ATen/cpu/Utils.h>
 
 #include <atomic>
+#include <mutex>
+#include <vector>
 
 #include "model/core/device.h"
 
@@ -14,6 +16,14 @@ constexpr std::uint32_t kKnown = 1U << kCpuChoices.size();
 
 std::atomic<std::uint32_t> now = 0;
 std::atomic<CpuImplementation (*)()> source_of_process = nullptr;
+
+// Those of several threads may end in any order.
+struct ImplementationScopes {
+  std::mutex mutex;
+  std::vector<const CpuImplementationScope*> open;  // the newest last
+  std::uint32_t outside = 0;                        // `now` before the first of them
+};
+ImplementationScopes implementation_scopes;
 
 std::uint32_t bits_of(const CpuImplementation& implementation) {
   std::uint32_t bits = kKnown;
@@ -80,11 +90,19 @@ torch::MemoryFormat map_memory_format(torch::Device device, torch::Dtype dtype) 
   return cpu_implementation().channels_last_maps ? torch::MemoryFormat::ChannelsLast : torch::MemoryFormat::Contiguous;
 }
 
-CpuImplementationScope::CpuImplementationScope(const CpuImplementation& implementation)
-    : outer_(now.exchange(bits_of(implementation))) {}
+CpuImplementationScope::CpuImplementationScope(const CpuImplementation& implementation) {
+  const std::lock_guard lock(implementation_scopes.mutex);
+  if (implementation_scopes.open.empty()) implementation_scopes.outside = now.load();
+  implementation_scopes.open.push_back(this);
+  bits_ = bits_of(implementation);
+  now.store(bits_);
+}
 
 CpuImplementationScope::~CpuImplementationScope() {
-  now.store(outer_);
+  const std::lock_guard lock(implementation_scopes.mutex);
+  std::erase(implementation_scopes.open, this);
+  now.store(implementation_scopes.open.empty() ? implementation_scopes.outside
+                                               : implementation_scopes.open.back()->bits_);
 }
 
 }  // namespace sdtune::model

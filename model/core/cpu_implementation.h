@@ -23,7 +23,7 @@ struct CpuImplementation {
   bool heads_of_four = true;          // tiled attention of heads of a multiple of 4 numbers, else of 8
   bool causal_tiles = true;           // tiled attention where later keys are hidden, else LibTorch's
   bool small_products = true;         // ours where is_small_product() (products/small_product.h), else a library's
-  bool bfloat16_winograd = true;      // as winograd_convolutions, of maps in bfloat16 without gradients
+  bool bfloat16_winograd = true;      // as winograd_convolutions, of maps in bfloat16
   bool short_exponentials = true;     // where attention by pairs rounds them anyway, else to a float32's last place
   bool winograd_panels = true;  // kernels as the products of small maps read them (kernels/winograd_panels.h), else all
 
@@ -85,7 +85,8 @@ void set_cpu_implementation_source(CpuImplementation (*source)());
 // fast_memory_format (device.h).
 torch::MemoryFormat map_memory_format(torch::Device device, torch::Dtype dtype);
 
-// While one lives, this implementation holds for the whole process. Not while networks run in other threads.
+// While one lives, this implementation holds for the whole process: of several the newest's, whichever ends first. Not
+// while networks run in other threads with another one.
 class CpuImplementationScope {
  public:
   explicit CpuImplementationScope(const CpuImplementation& implementation);
@@ -94,7 +95,7 @@ class CpuImplementationScope {
   CpuImplementationScope& operator=(const CpuImplementationScope&) = delete;
 
  private:
-  std::uint32_t outer_;
+  std::uint32_t bits_;
 };
 
 }  // namespace sdtune::model

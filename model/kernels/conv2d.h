@@ -18,8 +18,8 @@ struct ConvShape {
 // ms for 1280 -> 1280 channels at 16x16 px. In bfloat16 the same of maps with few pixels, the
 // gradient of the input by pair_gradient.h; and of somewhat larger ones the gradient of the weight alone.
 // Not where the choice of the processor's kind says `library` (core/cpu_implementation.h), and not within a
-// PackedWeightsScope, whose weights are in blocks already (packed_weights.h). 3 x 3 convolutions of large maps in
-// float32 go by Winograd's minimal filtering (winograd_conv2d.h) unless the kind's choice says `direct`. bfloat16
+// PackedWeightsScope, whose weights are in blocks already (packed_weights.h); patch_conv2d.h has them. 3 x 3
+// convolutions go by Winograd's minimal filtering (winograd_conv2d.h) unless the kind's choice says `direct`. bfloat16
 // without AVX-512 is computed in float32 (float32_compute.h). Everything else is LibTorch's.
 torch::Tensor conv2d(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
                      const ConvShape& shape);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/kernels/matrix_product.h"
+#include "model/kernels/packed_weights.h"
 #include "model/products/sizes_only.h"
 
 namespace sdtune::model {
@@ -52,6 +53,7 @@ struct Float32Convolution : torch::autograd::Function<Float32Convolution> {
     context->saved_data["has_bias"] = bias.has_value();
     context->saved_data["stride"] = shape.stride;
     context->saved_data["padding"] = shape.padding;
+    const PackedWeightsScope none(nullptr);  // it would keep each call's copy of the weight
     return narrow(conv2d(wide(x), wide(weight), wide(bias.value_or(torch::Tensor())), shape));
   }
 

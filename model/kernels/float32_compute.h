@@ -8,9 +8,9 @@
 
 namespace sdtune::model {
 
-// Whether LibTorch has only its plain loops for a bfloat16 tensor like `x` here: on the CPU without AVX-512, where
-// oneDNN computes no bfloat16. 1024 x 1280 by 1280 x 1280 took 6486 ms so and 75 ms in float32 on an EPYC of family 25,
-// model 1; 320 -> 320 channels of 32 x 32 px 4338 and 31 ms.
+// Whether LibTorch has only its plain loops for a bfloat16 tensor like `x` here: on a CPU without AVX-512, of which
+// those that were tried have no instructions for bfloat16. 1024 x 1280 by 1280 x 1280 took 6486 ms so and 75 ms in
+// float32 on an EPYC of family 25, model 1; 320 -> 320 channels of 32 x 32 px 4338 and 31 ms.
 bool computes_in_float32(const torch::Tensor& x);
 
 // As torch::linear and torch::conv2d, differentiable, of bfloat16 tensors; what is kept for the backward pass is

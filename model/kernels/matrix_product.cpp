@@ -90,9 +90,13 @@ struct OwnLinear : torch::autograd::Function<OwnLinear> {
 }  // namespace
 
 bool can_multiply_by_onednn() {
+#if defined(__x86_64__)
   static const bool can = at::globalContext().hasMKLDNN() && __builtin_cpu_supports("avx512bw") != 0 &&
                           __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512dq") != 0;
   return can;
+#else
+  return false;
+#endif
 }
 
 torch::Tensor as_rows(const torch::Tensor& x) {

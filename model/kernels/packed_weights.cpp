@@ -6,6 +6,7 @@
 #include <ATen/record_function.h>
 
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -42,8 +43,8 @@ constexpr int64_t kMostWinogradNumbers = int64_t{8} << 20;  // of a weight: 960 
 
 }  // namespace
 
-PackedWeightsScope::PackedWeightsScope(PackedWeights& packed) : outer_(current) {
-  current = &packed;
+PackedWeightsScope::PackedWeightsScope(PackedWeights* packed) : outer_(current) {
+  current = packed;
 }
 
 PackedWeightsScope::~PackedWeightsScope() {
@@ -75,6 +76,11 @@ torch::Tensor PackedWeights::of_winograd(const torch::Tensor& weight) {
   Packed& packed = packed_[{weight.unsafeGetTensorImpl(), {}}];
   if (!packed.blocks.defined()) packed = {weight, winograd_weight(weight)};
   return packed.blocks;
+}
+
+std::size_t PackedWeights::count() {
+  const std::lock_guard lock(mutex_);
+  return packed_.size();
 }
 
 bool can_convolve_packed(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {

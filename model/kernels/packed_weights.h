@@ -3,6 +3,7 @@
 
 #include <torch/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -31,6 +32,8 @@ class PackedWeights {
   static bool keeps_winograd(const torch::Tensor& weight);
   // weight [out, in, 3, 3] as winograd_weight makes it, whatever the map's size.
   torch::Tensor of_winograd(const torch::Tensor& weight);
+  // How many it keeps, a weight once for each way.
+  std::size_t count();
 
  private:
   struct Packed {
@@ -43,10 +46,11 @@ class PackedWeights {
       packed_;  // by address and x's size, none for Winograd's
 };
 
-// While one lives, conv2d on this thread takes weights from `packed`, which must outlive it.
+// While one lives, conv2d on this thread takes weights from `packed`, which must outlive it; null: packs none, for
+// convolutions with temporary copies of weights.
 class PackedWeightsScope {
  public:
-  explicit PackedWeightsScope(PackedWeights& packed);
+  explicit PackedWeightsScope(PackedWeights* packed);
   ~PackedWeightsScope();
   PackedWeightsScope(const PackedWeightsScope&) = delete;
   PackedWeightsScope& operator=(const PackedWeightsScope&) = delete;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "model/core/tensor_memory.h"
-#include "model/kernels/asks_for_gradient.h"
 #include "model/kernels/matrix_product.h"
+#include "model/kernels/patch_conv2d.h"
 #include "model/kernels/winograd_blocks.h"
 #include "model/kernels/winograd_panels.h"
 #include "model/kernels/winograd_tiles.h"
@@ -35,10 +35,10 @@ constexpr int64_t kChannelsPerPixel = 2;
 // In bfloat16 products without transforms take half the time: transforming a whole weight is worth it where it has many
 // pixels.
 constexpr int64_t kFewestBfloat16Pixels = 4096;
+constexpr PatchShape kPatch = {.kernel = 3, .stride = 1, .padding = 1};
 // Numbers of transformed weights that are in memory at once.
 constexpr int64_t kWeightNumbers = int64_t{8} << 20;
 
-// Without gradients.
 bool is_worth_it_in_bfloat16(const torch::Tensor& x, int64_t pixels) {
   return pixels >= kFewestBfloat16Pixels || winograd::takes_panels(winograd::tile_count(x), x.scalar_type());
 }
@@ -112,12 +112,13 @@ torch::Tensor input_gradient(const torch::Tensor& dy, const torch::Tensor& weigh
   const int64_t out = weight.size(0), in = weight.size(1);
   torch::Tensor dx = map_of(dy, in);
   const TensorMemoryScope scratch;
-  if (winograd::takes_panels(winograd::tile_count(dy))) {
+  if (winograd::takes_panels(winograd::tile_count(dy), dy.scalar_type())) {
     convolve_by_panels(dy, weight, /*flipped=*/true, torch::Tensor(), dx);
     return dx;
   }
+  const torch::Tensor kernels = in_float32(weight);
   for (const ChannelRange& ins : ranges(in, out)) {
-    const torch::Tensor part = winograd::transformed_weight(weight, {0, out}, ins, /*flipped=*/true);
+    const torch::Tensor part = winograd::transformed_weight(kernels, {0, out}, ins, /*flipped=*/true);
     convolve_into(dy, part, torch::Tensor(), ins.begin, dx);
   }
   return dx;
@@ -166,11 +167,18 @@ struct WinogradConvolution : torch::autograd::Function<WinogradConvolution> {
     const variable_list saved = context->get_saved_variables();
     const torch::Tensor &x = saved[0], &weight = saved[1];
     const torch::Tensor dy = gradients[0].contiguous(torch::MemoryFormat::ChannelsLast);
-    RECORD_FUNCTION("sdtune::winograd_convolution_backward",
-                    std::vector<c10::IValue>({dy, weight, context->needs_input_grad(0), context->needs_input_grad(1)}));
+    // In bfloat16 the gradient of the weight would be transformed twice, from few pixels a channel: a product without
+    // transforms is faster.
+    const bool is_direct = context->needs_input_grad(1) && x.scalar_type() == torch::kBFloat16;
+    const bool is_by_winograd = context->needs_input_grad(1) && !is_direct;
     variable_list out(3);
-    if (context->needs_input_grad(0)) out[0] = input_gradient(dy, weight);
-    if (context->needs_input_grad(1)) out[1] = weight_gradient(x, dy);
+    if (context->needs_input_grad(0) || is_by_winograd) {
+      RECORD_FUNCTION("sdtune::winograd_convolution_backward",
+                      std::vector<c10::IValue>({dy, weight, context->needs_input_grad(0), is_by_winograd}));
+      if (context->needs_input_grad(0)) out[0] = input_gradient(dy, weight);
+      if (is_by_winograd) out[1] = weight_gradient(x, dy);
+    }
+    if (is_direct) out[1] = weight_gradient_of_conv2d(dy, x, weight, kPatch);
     const bool has_bias = context->saved_data["has_bias"].toBool();  // without one there is no third edge to ask for
     if (has_bias && context->needs_input_grad(2)) out[2] = dy.sum({0, 2, 3});
     return out;
@@ -182,7 +190,7 @@ struct WinogradConvolution : torch::autograd::Function<WinogradConvolution> {
 bool can_convolve_by_winograd(const torch::Tensor& x, const torch::Tensor& weight, const ConvShape& shape) {
   const int64_t out = weight.size(0), in = weight.size(1), pixels = x.size(0) * x.size(2) * x.size(3);
   const bool is_float = x.scalar_type() == torch::kFloat32;
-  const bool is_bfloat16 = x.scalar_type() == torch::kBFloat16 && !asks_for_gradient({x, weight});
+  const bool is_bfloat16 = x.scalar_type() == torch::kBFloat16;
   return x.is_cpu() && (is_float || is_bfloat16) && weight.scalar_type() == x.scalar_type() && !is_of_sizes_only() &&
          x.is_contiguous(torch::MemoryFormat::ChannelsLast) && weight.is_contiguous() && weight.size(2) == 3 &&
          weight.size(3) == 3 && shape.stride == 1 && shape.padding == 1 && in % winograd::kChannelGroup == 0 &&

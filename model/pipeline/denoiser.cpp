@@ -28,7 +28,7 @@ Denoiser::Denoiser(UNet2DConditionModel unet, const torch::Tensor& context, cons
 
 torch::Tensor Denoiser::denoise(Chunk& chunk, const torch::Tensor& sample, const torch::Tensor& timestep) {
   const at::NoGradGuard no_grad;  // each thread has its own, as the scope
-  const PackedWeightsScope packed(*packed_);
+  const PackedWeightsScope packed(packed_.get());
   return unet_->forward(rows_of(sample, chunk.rows), timestep, chunk.context, chunk.added, &chunk.cache);
 }
 

@@ -18,9 +18,15 @@ std::optional<Vectors> vectors_of_this_cpu();
 // Whether it has AVX-512 and its instructions for bfloat16.
 bool can_multiply_bfloat16_pairs();
 
+#if defined(__x86_64__)
 #define SDTUNE_AVX2 __attribute__((target("arch=x86-64-v3")))
 #define SDTUNE_AVX512 __attribute__((target("arch=x86-64-v4")))
 #define SDTUNE_AVX512_BF16 __attribute__((target("arch=x86-64-v4,avx512bf16")))
+#else
+#define SDTUNE_AVX2
+#define SDTUNE_AVX512
+#define SDTUNE_AVX512_BF16
+#endif
 
 // The registers of a kind of CPU. In products kRows x 2 of them hold sums, as many as hide the latency of a
 // multiplication and addition and leave registers for what is multiplied.

@@ -70,6 +70,7 @@ products::Matrix<T> matrix_of(const ReadableMatrix& readable) {
 template <class T>
 torch::Tensor multiply(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias,
                        products::MultiplyPart<T> multiply_part) {
+  TORCH_CHECK(a.size(1) == b.size(0), "a product of ", a.sizes(), " and ", b.sizes());
   const bool has_odd_depth = a.scalar_type() == torch::kBFloat16 && a.size(1) % 2 != 0;
   const ReadableMatrix left = readable(a, Side::kRows, has_odd_depth),
                        right = readable(b, Side::kColumns, has_odd_depth);

@@ -57,7 +57,8 @@ SDTUNE_INLINE void pack_pairs(const Bfloat16Matrix& b, int64_t depth, int64_t co
 // Rows of a as pairs: where its numbers do not lie side by side, as a copy [pairs, rows] in `memory`.
 SDTUNE_INLINE Left pairs_of_rows(const Bfloat16Matrix& a, int64_t rows, int64_t depth,
                                  std::unique_ptr<float[]>& memory) {
-  if (a.column_step == 1) return {as_pairs(a.data), a.row_step / 2, 1};
+  const bool has_pairs = a.column_step == 1 && depth % 2 == 0;  // a single row lies both ways
+  if (has_pairs) return {as_pairs(a.data), a.row_step / 2, 1};
   const int64_t pairs = (depth + 1) / 2;
   memory = std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(pairs * rows));
   const Bfloat16Matrix columns = {a.data, a.column_step, 1};

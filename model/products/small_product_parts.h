@@ -69,7 +69,8 @@ void multiply_in_parts(const SmallProduct<T>& product, MultiplyPart<T> multiply_
   constexpr int64_t kShare = 32;  // whole groups of rows, and of vectors of columns
   const bool shares_rows = product.rows >= product.columns;
   const int64_t length = shares_rows ? product.rows : product.columns;
-  const int64_t of_share = kShare * product.depth * (shares_rows ? product.columns : product.rows);
+  const int64_t of_share =
+      std::max<int64_t>(kShare * product.depth * (shares_rows ? product.columns : product.rows), 1);
   at::parallel_for(
       0, (length + kShare - 1) / kShare, std::max<int64_t>(kOfThread / of_share, 1), [&](int64_t begin, int64_t end) {
         const int64_t first = begin * kShare, last = std::min(end * kShare, length);

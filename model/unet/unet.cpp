@@ -41,11 +41,12 @@ torch::Tensor UNet2DConditionModelImpl::time_embedding(const torch::Tensor& time
                               .freq_shift = config_.freq_shift};
   torch::Tensor embedding = time_embedding_(sinusoidal_embedding(times, sinusoid).to(weights));
   if (add_embedding_) {
-    check_shape(added.text_embeds, {batch, -1}, "text_embeds");
     check_shape(added.time_ids, {batch, -1}, "time_ids");
     sinusoid.channels = config_.addition_time_embed_dim;
     const torch::Tensor ids = added.time_ids.to(weights.device());
     const torch::Tensor id_embedding = sinusoidal_embedding(ids.reshape({-1}), sinusoid).reshape({batch, -1});
+    const int64_t width = config_.projection_class_embeddings_input_dim - id_embedding.size(1);
+    check_shape(added.text_embeds, {batch, width}, "text_embeds");
     const torch::Tensor text = added.text_embeds.to(weights);
     embedding = embedding + add_embedding_(torch::cat({text, id_embedding.to(weights)}, 1));
   }

@@ -61,17 +61,16 @@ def their_task(task: str, base: Path, folder: Path, *words: str) -> list[str]:
 
 
 def prepare_sides(what: str, base: Path, photos: Path, folder: Path, our_words: list[str], their_words: list[str]) -> Sides:
-    """`sdtune prepare` and the same by diffusers."""
-    def ours(dtype: str) -> float:
+    """`sdtune prepare`, which computes in float32 on a CPU, and the same by diffusers."""
+    def ours() -> float:
         home = emptied(folder / "ours")
         return said([SDTUNE, "prepare", "--base", str(base), "--images", str(photos), "--output", str(home / "run"), "--cache-dir",
-                     str(home / "cache"), "--class-data-dir", str(home / "class"), "--device", "cpu", "--mixed-precision", DTYPES[dtype],
-                     *our_words])[0]
+                     str(home / "cache"), "--class-data-dir", str(home / "class"), "--device", "cpu", *our_words])[0]
 
     def theirs(dtype: str, layout: str) -> float:
         return said(their_task(what, base, folder, "--photos", str(photos), "--dtype", dtype, "--layout", layout, *their_words))[0]
 
-    return Sides(what, {dtype: lambda dtype=dtype: ours(dtype) for dtype in DTYPES},
+    return Sides(what, {"float32": ours},
                  {f"{dtype}, {layout}": lambda dtype=dtype, layout=layout: theirs(dtype, layout) for dtype in DTYPES for layout in LAYOUTS})
 
 
@@ -117,7 +116,8 @@ def image_command(program: str, folder: Path) -> list[str]:
 def start(folder: Path) -> Sides:
     """One image of the bundled base from its words: `sdtune sample` with its defaults, and diffusers in a process of its own."""
     ours = {dtype: lambda dtype=dtype: said([*image_command(SDTUNE, folder), "--dtype", dtype])[0] for dtype in DTYPES}
-    return Sides("start", ours, {dtype: lambda dtype=dtype: said(their_task("start", BUNDLED, folder, "--dtype", dtype))[0] for dtype in DTYPES})
+    theirs = {f"{dtype}, {layout}": their_task("start", BUNDLED, folder, "--dtype", dtype, "--layout", layout) for dtype in DTYPES for layout in LAYOUTS}
+    return Sides("start", ours, {key: lambda command=command: said(command)[0] for key, command in theirs.items()})
 
 
 def older_program() -> str:

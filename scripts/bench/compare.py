@@ -46,19 +46,14 @@ class Measurement:
             raise SystemExit(f"{' '.join(command)} ended with {ended.returncode}:\n{ended.stderr[-2000:]}")
         return json.loads(ended.stdout.splitlines()[-1])
 
-    def seconds(self, result: dict[str, object], candidate: Candidate) -> float:
+    def seconds(self, result: dict[str, object], is_compiled: bool) -> float:
         calls = result["calls_s"]
-        return statistics.mean(calls) if self.first_call and not candidate.is_compiled else statistics.median(calls[1:])
+        return statistics.mean(calls) if self.first_call and not is_compiled else statistics.median(calls[1:])
 
 
 def relative_errors(results: np.ndarray, references: np.ndarray) -> np.ndarray:
     """Of each call."""
     return np.array([np.linalg.norm(result - reference) / np.linalg.norm(reference) for result, reference in zip(results, references, strict=True)])
-
-
-# Candidates that one call finds so close are timed twice more. On a virtual machine with neighbours equal calls differ by a fifth: one alone
-# took diffusers' slower layout for its best.
-CLOSE = 1.4
 
 
 @dataclass(frozen=True)
@@ -81,15 +76,11 @@ def time_candidates(measurement: Measurement, side: str, candidates: list[Candid
     results, keep = {}, measurement.folder / f"{side}.npy"
 
     def call(candidate: Candidate) -> float:
-        seconds = measurement.seconds(measurement.run(side, candidate, measurement.calls, keep), candidate)
+        seconds = measurement.seconds(measurement.run(side, candidate, measurement.calls, keep), candidate.is_compiled)
         results[candidate] = np.load(keep)
         return seconds
 
     seconds, ended = time_each({candidate: lambda candidate=candidate: call(candidate) for candidate in candidates})
-    close = [candidate for candidate in seconds if seconds[candidate] <= CLOSE * min(seconds.values())]
-    if len(close) > 1:  # taking turns, and the median counts
-        rounds = [{candidate: call(candidate) for candidate in close} for _ in range(2)]
-        seconds |= {candidate: statistics.median([seconds[candidate], *(each[candidate] for each in rounds)]) for candidate in close}
     return Candidates(seconds, results, ended)
 
 
@@ -111,11 +102,11 @@ def check_results(ours: dict[Candidate, np.ndarray], theirs: dict[Candidate, np.
 def alternate(measurement: Measurement, ours: Candidate, theirs: Candidate, rounds: int) -> dict[str, object]:
     """Rounds of ours, theirs, ours, theirs."""
     results, calls = {"ours": [], "theirs": []}, measurement.round_calls or measurement.calls
+    calls += theirs.is_compiled  # its compilation is not counted, so neither is the first call of ours
     for _ in range(rounds):
         results["ours"].append(measurement.run("ours", ours, calls))
-        results["theirs"].append(measurement.run("theirs", theirs, calls + theirs.is_compiled))
-    seconds = {"ours": [measurement.seconds(each, ours) for each in results["ours"]],
-               "theirs": [measurement.seconds(each, theirs) for each in results["theirs"]]}
+        results["theirs"].append(measurement.run("theirs", theirs, calls))
+    seconds = {side: [measurement.seconds(each, theirs.is_compiled) for each in runs] for side, runs in results.items()}
     peaks = {f"peak_memory_gib_{side}": round(max(each["peak_bytes"] for each in runs) / 2**30, 3) for side, runs in results.items()}
     first = {f"first_call_s_{side}": round(statistics.median(each["calls_s"][0] for each in runs), 5) for side, runs in results.items()}
     return {"ours": str(ours), "theirs": str(theirs), **summarize(seconds["ours"], seconds["theirs"]), **first, **peaks}
@@ -129,7 +120,7 @@ def measure_compiled(measurement: Measurement, ours: Candidate, theirs: Candidat
     compiled = [replace(candidate, is_compiled=True) for candidate in fastest.values()]
     seconds, errors, keep = {}, {}, measurement.folder / "compiled.npy"
     for candidate in compiled:
-        seconds[candidate] = measurement.seconds(measurement.run("theirs", candidate, measurement.calls, keep), candidate)
+        seconds[candidate] = measurement.seconds(measurement.run("theirs", candidate, measurement.calls, keep), is_compiled=True)
         errors[str(candidate)] = float(relative_errors(np.load(keep), theirs.results[THEIRS[0]]).mean())
     return {"compiled_s": {str(candidate): round(value, 5) for candidate, value in seconds.items()}, "compiled_relative_errors": errors,
             "against_compiled": alternate(measurement, ours, min(seconds, key=seconds.get), rounds)}

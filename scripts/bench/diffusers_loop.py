@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 from diffusers import DDPMScheduler, UNet2DConditionModel
-from diffusers.training_utils import EMAModel
+from diffusers.training_utils import EMAModel, cast_training_params
 
 
 @dataclass
@@ -29,13 +29,15 @@ class Trained:
 
 
 def load(options: argparse.Namespace, layout: torch.memory_format) -> Trained:
-    unet = UNet2DConditionModel.from_pretrained(options.base / "unet", torch_dtype=torch.float32).train().to(memory_format=layout)
+    frozen = getattr(torch, options.dtype) if options.lora_rank else torch.float32  # as train_dreambooth_lora.py casts what it does not train
+    unet = UNet2DConditionModel.from_pretrained(options.base / "unet", torch_dtype=frozen).train().to(memory_format=layout)
     text_encoder = None
     if options.lora_rank:
         from peft import LoraConfig
         unet.requires_grad_(False)
         unet.add_adapter(LoraConfig(r=options.lora_rank, lora_alpha=options.lora_rank, init_lora_weights="gaussian",
                                     target_modules=["to_k", "to_q", "to_v", "to_out.0"]))
+        cast_training_params(unet, torch.float32)
     if options.train_text_encoder:
         from transformers import CLIPTextModel
         text_encoder = CLIPTextModel.from_pretrained(options.base / "text_encoder").float().train()  # its file may be of half precision

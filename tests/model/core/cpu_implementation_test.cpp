@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <stdexcept>
 
 namespace sdtune::model {
@@ -51,6 +52,19 @@ TEST_F(CpuImplementations, AScopeHoldsUntilItsEnd) {
     }
     EXPECT_EQ(cpu_implementation(), mixed);
   }
+  EXPECT_EQ(cpu_implementation(), kOfLibraries);
+}
+
+// As of two trainings on two threads.
+TEST_F(CpuImplementations, ScopesMayEndInAnyOrder) {
+  set_cpu_implementation_source(&libraries_of_source);
+  CpuImplementation mixed = kOfLibraries;
+  mixed.patch_convolutions = true;
+  auto first = std::make_unique<CpuImplementationScope>(mixed);
+  auto second = std::make_unique<CpuImplementationScope>(default_cpu_implementation());
+  first.reset();
+  EXPECT_EQ(cpu_implementation(), default_cpu_implementation());
+  second.reset();
   EXPECT_EQ(cpu_implementation(), kOfLibraries);
 }
 

@@ -7,10 +7,12 @@
 
 #include <array>
 #include <tuple>
+#include <utility>
 
 #include "model/core/cpu_implementation.h"
 #include "model/kernels/float32_compute.h"
 #include "model/kernels/pair_gradient.h"
+#include "model/kernels/winograd_conv2d.h"
 #include "model/products/cpu_vectors.h"
 #include "tests/support/relative_error.h"
 
@@ -69,7 +71,7 @@ struct Passes {
   torch::autograd::variable_list gradients;  // of x, weight and bias
 };
 
-Passes all_passes(const ConvCase& sizes, torch::Dtype dtype, bool by_patches) {
+Passes all_passes(const ConvCase& sizes, torch::Dtype dtype, bool by_patches, bool by_winograd) {
   const auto [batch, in, out, height, width, kernel, stride, padding] = sizes;
   torch::manual_seed(0);
   const auto leaf = [dtype](const torch::Tensor& t) {
@@ -79,6 +81,7 @@ Passes all_passes(const ConvCase& sizes, torch::Dtype dtype, bool by_patches) {
   const torch::Tensor weight = leaf(torch::randn({out, in, kernel, kernel})), bias = leaf(torch::randn({out}));
   CpuImplementation implementation = default_cpu_implementation();
   implementation.bfloat16_patches = by_patches;
+  implementation.bfloat16_winograd = by_winograd;
   const CpuImplementationScope scope(implementation);
   const torch::Tensor y = dtype == torch::kFloat64 ? torch::conv2d(x, weight, bias, stride, padding)
                                                    : conv2d(x, weight, bias, {.stride = stride, .padding = padding});
@@ -88,9 +91,9 @@ Passes all_passes(const ConvCase& sizes, torch::Dtype dtype, bool by_patches) {
 
 // Both round each result once; an error of a hundredth shows.
 TEST_P(Bfloat16Cases, AreAsCloseAsTheLibrarys) {
-  const Passes ours = all_passes(GetParam(), torch::kBFloat16, true),
-               library = all_passes(GetParam(), torch::kBFloat16, false),
-               truth = all_passes(GetParam(), torch::kFloat64, false);
+  const Passes ours = all_passes(GetParam(), torch::kBFloat16, true, true),
+               library = all_passes(GetParam(), torch::kBFloat16, false, false),
+               truth = all_passes(GetParam(), torch::kFloat64, false, false);
   EXPECT_EQ(ours.y.suggest_memory_format(), torch::MemoryFormat::ChannelsLast);
   const auto expect_as_close = [](const torch::Tensor& mine, const torch::Tensor& theirs, const torch::Tensor& exact) {
     const double most = 1.1 * test::relative_error(theirs, exact);
@@ -108,12 +111,42 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Bfloat16Cases,
                                          ConvCase{2, 40, 600, 9, 7, 3, 1, 1},    // parts of blocks
                                          ConvCase{1, 36, 64, 6, 6, 5, 1, 2},     // kernel 5
                                          ConvCase{1, 32, 64, 10, 10, 3, 1, 1},   // the gradient of the weight alone
+                                         ConvCase{2, 64, 144, 16, 12, 3, 1, 1},  // Winograd, but for the weight
+                                         ConvCase{2, 64, 80, 64, 36, 3, 1, 1},   // the same with whole kernels
                                          ConvCase{2, 8, 16, 32, 32, 3, 1, 1}));  // LibTorch's own way
+
+// Kernels that are not trained, as beside a LoRA, and those that are: with the same bits.
+TEST(Conv2d, InBfloat16WinogradIsTakenForTrainingToo) {
+  if (!vectors_of_this_cpu()) GTEST_SKIP() << "a CPU without AVX2 never takes it";
+  const bool has_direct_gradient = !computes_in_float32(torch::zeros({1}, torch::kBFloat16));
+  CpuImplementation implementation = default_cpu_implementation();
+  implementation.bfloat16_winograd = true;  // also with AMX
+  const CpuImplementationScope scope(implementation);
+  torch::manual_seed(0);
+  const auto of_maps = [](at::IntArrayRef sizes) {
+    return torch::randn(sizes).to(torch::kBFloat16).contiguous(torch::MemoryFormat::ChannelsLast);
+  };
+  const torch::Tensor x = of_maps({1, 64, 64, 64}).set_requires_grad(true), dy = of_maps({1, 80, 64, 64});
+  const torch::Tensor weight = torch::randn({80, 64, 3, 3}).to(torch::kBFloat16);
+  const torch::Tensor trained = weight.clone().set_requires_grad(true), none;
+  const auto steps = [&](const torch::Tensor& kernels, const auto& convolve) {
+    const torch::Tensor y = convolve(x, kernels);
+    return std::pair(y.detach(), torch::autograd::grad({y}, {x}, {dy})[0]);
+  };
+  const auto ours = [&](const torch::Tensor& a, const torch::Tensor& b) { return conv2d(a, b, none, {1, 1}); };
+  const auto expected = steps(weight, [&](const auto& a, const auto& b) { return winograd_conv2d(a, b, none); });
+  for (const bool is_trained : {false, true}) {
+    const auto [y, dx] = steps(is_trained ? trained : weight, ours);
+    EXPECT_EQ(y.equal(expected.first), !is_trained || has_direct_gradient) << is_trained;
+    EXPECT_EQ(dx.equal(expected.second), !is_trained || has_direct_gradient) << is_trained;
+  }
+}
 
 TEST(Conv2d, InBfloat16FewPixelsGoByPatches) {
   if (computes_in_float32(torch::zeros({1}, torch::kBFloat16))) GTEST_SKIP() << "bfloat16 is computed in float32 here";
   const auto equal = [](const ConvCase& sizes) {
-    const Passes ours = all_passes(sizes, torch::kBFloat16, true), theirs = all_passes(sizes, torch::kBFloat16, false);
+    const Passes ours = all_passes(sizes, torch::kBFloat16, true, false),
+                 theirs = all_passes(sizes, torch::kBFloat16, false, false);
     return std::array<bool, 3>{ours.y.equal(theirs.y), ours.gradients[0].equal(theirs.gradients[0]),
                                ours.gradients[1].equal(theirs.gradients[1])};
   };
@@ -126,9 +159,9 @@ TEST(Conv2d, InBfloat16FewPixelsGoByPatches) {
 TEST(Conv2d, InBfloat16BitsDoNotDependOnThreads) {
   const int threads = at::get_num_threads();
   at::set_num_threads(1);
-  const Passes alone = all_passes({2, 100, 300, 9, 7, 3, 1, 1}, torch::kBFloat16, true);
+  const Passes alone = all_passes({2, 100, 300, 9, 7, 3, 1, 1}, torch::kBFloat16, true, true);
   at::set_num_threads(2);
-  const Passes together = all_passes({2, 100, 300, 9, 7, 3, 1, 1}, torch::kBFloat16, true);
+  const Passes together = all_passes({2, 100, 300, 9, 7, 3, 1, 1}, torch::kBFloat16, true, true);
   at::set_num_threads(threads);
   EXPECT_TRUE(alone.y.equal(together.y));
   for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(alone.gradients[i].equal(together.gradients[i])) << i;

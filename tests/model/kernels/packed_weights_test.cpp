@@ -65,7 +65,7 @@ TEST_F(PackedScope, HoldsForItsThreadUntilItEnds) {
   const torch::NoGradGuard no_grad;
   torch::Tensor first, other_thread;
   {
-    const PackedWeightsScope scope(packed_);
+    const PackedWeightsScope scope(&packed_);
     first = convolved();
     weight_.mul_(2);
     EXPECT_TRUE(convolved().equal(first));
@@ -75,7 +75,7 @@ TEST_F(PackedScope, HoldsForItsThreadUntilItEnds) {
     }).join();
     PackedWeights inner;
     {
-      const PackedWeightsScope nested(inner);
+      const PackedWeightsScope nested(&inner);
       EXPECT_FALSE(convolved().equal(first));
     }
     EXPECT_TRUE(convolved().equal(first));
@@ -85,7 +85,7 @@ TEST_F(PackedScope, HoldsForItsThreadUntilItEnds) {
 }
 
 TEST_F(PackedScope, IsNotForGradientsOtherFormatsAndOtherOrders) {
-  const PackedWeightsScope scope(packed_);
+  const PackedWeightsScope scope(&packed_);
   weight_.set_requires_grad(true);
   const torch::Tensor gradient = torch::autograd::grad({convolved().sum()}, {weight_})[0];
   EXPECT_GT(gradient.abs().max().item<double>(), 0);
@@ -96,6 +96,20 @@ TEST_F(PackedScope, IsNotForGradientsOtherFormatsAndOtherOrders) {
   EXPECT_FALSE(can_convolve_packed(x_, weight_.to(torch::kBFloat16), bias_));
 }
 
+// A copy of a weight that lives for one call would be kept, with its address, call by call.
+TEST_F(PackedScope, KeepsNoCopiesThatAreMadeForACall) {
+  const torch::NoGradGuard no_grad;
+  const PackedWeightsScope scope(&packed_);
+  convolved();
+  convolved();
+  EXPECT_EQ(packed_.count(), 1);
+  const torch::Tensor weight = torch::randn({64, 64, 3, 3}).to(torch::kBFloat16);
+  for (int64_t side : {8, 32}) {  // by packed weights, by Winograd's products
+    float32_conv2d(map_of({1, 64, side, side}, torch::kBFloat16), weight, torch::Tensor(), {.stride = 1, .padding = 1});
+  }
+  EXPECT_EQ(packed_.count(), 1);
+}
+
 TEST_F(PackedScope, IsSharedByThreads) {
   const torch::NoGradGuard no_grad;
   const torch::Tensor expected = torch::conv2d(x_, weight_, bias_, 1, 1);
@@ -104,7 +118,7 @@ TEST_F(PackedScope, IsSharedByThreads) {
   for (torch::Tensor& result : found) {
     threads.emplace_back([&] {
       const torch::NoGradGuard no_grad_either;
-      const PackedWeightsScope scope(packed_);
+      const PackedWeightsScope scope(&packed_);
       result = convolved();
     });
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -66,6 +67,22 @@ TEST(SmallProduct, OfBfloat16RoundsOnceAtTheEnd) {
     if (k == 1) continue;  // of one product rounding may hide it
     EXPECT_GT(test::relative_error(small_product(a * 1.02, b, bias), expected), 4e-3);
   }
+}
+
+// A row or a column alone lies both ways.
+TEST(SmallProduct, OfBfloat16WithAnOddDepthReadsNoNumberBehindIt) {
+  if (!can_multiply_bfloat16_pairs()) GTEST_SKIP() << "a CPU without such instructions never takes it";
+  const torch::Tensor row = torch::full({1, 4}, NAN).to(torch::kBFloat16);
+  row.slice(1, 0, 3).fill_(1);
+  EXPECT_TRUE(small_product(row.slice(1, 0, 3), torch::ones({3, 5}, torch::kBFloat16)).eq(3).all().item<bool>());
+  const torch::Tensor numbers = torch::arange(8).to(torch::kBFloat16);
+  const torch::Tensor column = numbers.as_strided({8, 1}, {1, 1});
+  EXPECT_TRUE(small_product(column, torch::ones({1, 1}, torch::kBFloat16)).flatten().equal(numbers));
+}
+
+TEST(SmallProduct, RefusesMatricesThatDoNotFit) {
+  if (!vectors_of_this_cpu()) GTEST_SKIP() << "a CPU without AVX2 never takes it";
+  EXPECT_THROW(small_product(torch::ones({4, 6}), torch::ones({5, 4})), c10::Error);
 }
 
 TEST(SmallProduct, BitsOfAnElementDependNeitherOnItsNeighboursNorOnThreads) {
