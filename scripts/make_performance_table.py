@@ -159,7 +159,7 @@ def peaks(found: dict[str, dict[str, dict[str, object]]], processors: list[str])
     for row, by_processor in found.items():
         cells = []
         for one in processors:
-            figure = figures(by_processor[one])["each_at_its_best"] if one in by_processor else None
+            figure = figures(by_processor[one]).get("each_at_its_best") if one in by_processor else None
             cells.append(f"{figure.peak[0]:.2f}, {figure.peak[1]:.2f}" if figure and figure.peak else "-")
         if any(cell != "-" for cell in cells):
             lines.append(f"| {ROWS[row]} | " + " | ".join(cells) + " |")
@@ -188,16 +188,17 @@ def growth() -> list[str]:
 
 
 def summary_cell(measured: dict[str, object] | None, pair: str | None) -> str:
-    """Each at its best / both in float32; one figure where they are the same pair or one of them was not measured."""
+    """Each at its best / both in float32, a dash in place of the first where it was not measured; one figure where they are the same pair or the
+    second was not measured."""
     pairs = figures(measured) if measured else {}
     wanted = [pairs.get(name) for name in ((pair,) if pair else ("each_at_its_best", "both_float32"))]
     cells = [figure.bold_if_behind() for figure in dict.fromkeys(wanted) if figure]
-    return " / ".join(cells) or "-"
+    return " / ".join(cells if wanted[0] or not cells else ["-", *cells]) or "-"
 
 
 def memory_cell(measured: dict[str, object] | None) -> str:
-    peak = figures(measured)["each_at_its_best"].peak if measured else None
-    return f"{peak[0] / peak[1]:.2f}" if peak else "-"
+    figure = figures(measured).get("each_at_its_best") if measured else None
+    return f"{figure.peak[0] / figure.peak[1]:.2f}" if figure and figure.peak else "-"
 
 
 def summary() -> str:
