@@ -4,16 +4,19 @@
     scripts/compare_recipes.py --base portrait-64 --output FILE.json "--learning-rate 3e-4 --max-train-steps 650" "..."
 
 Each RECIPE is options of train beside the base's defaults. One that differs from another in --max-train-steps alone resumes its run, where a
-constant rate makes the same model. The class images are generated once and shared. What is done already is
-not done again: stop and go on at will. The recipe that is taken goes into configs/, and into FILE.json with --chosen RECIPE.
+constant rate makes the same model; fewer steps than were trained already begin a run of their own. The class images are generated once and
+shared. What is done already is not done again: stop and go on at will. The folder's settings.json says with what, and other settings are refused
+(scripts/eval_settings.py). The recipe that is taken goes into configs/, and into FILE.json with --chosen RECIPE.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 import os
+import re
 import shlex
 import statistics
 import subprocess
@@ -22,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from eval_settings import detail_of_base, keep_settings, settings_of
 from eval_table import COLUMNS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,10 +60,7 @@ class Work:
     base: str
     folder: Path
     eval_flags: tuple[str, ...]
-
-    @property
-    def detail(self) -> str:
-        return "128" if "128" in self.base else "64"  # of the people that a base knows
+    detail: str  # of the people that the base generates
 
     def call(self, *words: str | Path) -> None:
         ended = subprocess.run([self.program, *map(str, words)], cwd=ROOT, env={"OMP_NUM_THREADS": "1", **os.environ}, capture_output=True,
@@ -73,28 +74,54 @@ class Work:
     def prepare(self, subjects: list[int]) -> None:
         """Photos of the people, and the class images."""
         for subject in subjects:
-            if not self.photos(subject).is_dir():
+            if not (self.photos(subject) / "labels.jsonl").is_file():  # written last
                 self.call("render", "--subject", str(subject), "--detail", self.detail, "--views", "5", "--size", "256", "--no-captions",
-                          "--output", self.photos(subject))
+                          "--output", self.photos(subject), "--overwrite")
         self.call("prepare", "--images", self.photos(subjects[0]), "--base", self.base, "--output", self.folder / "prepared",
                   "--class-data-dir", self.folder / "class")
 
     def evaluate(self, options: tuple[str, ...], all_steps: list[int], subject: int) -> None:
         """Trains to each number of steps in turn, and reads each model."""
-        here = self.folder / ("_".join(options).replace("-", "").replace("/", "") or "defaults") / str(subject)
         for steps in all_steps:
             result = self.result(options, steps, subject)
             if result.is_file():
                 continue
-            resume = ["--resume-from-checkpoint", "auto"] if (here / "run").is_dir() else []
-            self.call("train", "--images", self.photos(subject), "--base", self.base, "--output", here / "run", "--class-data-dir",
-                      self.folder / "class", "--report-to", "none", "--checkpointing-steps", "25", *options, STEPS, str(steps), *resume)
-            self.call("eval", "--model", here / "run", "--base", self.base, "--images", self.photos(subject), "--output", result.parent,
+            run, words = run_for(result.parent.parent, steps)
+            self.call("train", "--images", self.photos(subject), "--base", self.base, "--output", run, "--class-data-dir",
+                      self.folder / "class", "--report-to", "none", "--checkpointing-steps", "25", *options, STEPS, str(steps), *words)
+            self.call("eval", "--model", run, "--base", self.base, "--images", self.photos(subject), "--output", result.parent,
                       *self.eval_flags)
 
     def result(self, options: tuple[str, ...], steps: int, subject: int) -> Path:
-        name = "_".join(options).replace("-", "").replace("/", "") or "defaults"
-        return self.folder / name / str(subject) / f"eval_{steps}" / "eval.json"
+        return self.folder / name_of(options) / str(subject) / f"eval_{steps}" / "eval.json"
+
+
+def name_of(options: tuple[str, ...]) -> str:
+    """A folder's: readable, and another one for every list of options (1e-4 and 1e4 differ in a sign that is left out)."""
+    if not options:
+        return "defaults"
+    readable = "_".join(options).replace("-", "").replace("/", "")[:100]
+    return f"{readable}_{hashlib.sha256(json.dumps(options).encode()).hexdigest()[:8]}"
+
+
+def trained_steps(here: Path) -> int:
+    """The most that the run in here/run was trained for, as its checkpoints and evaluations say; 0 where there is none."""
+    named = [*(here / "run" / "checkpoints").glob("step-*"), *here.glob("eval_*")]
+    return max((int(number) for number in (re.split("[-_]", path.name)[-1] for path in named) if number.isdigit()), default=0)
+
+
+def run_for(here: Path, steps: int) -> tuple[Path, list[str]]:
+    """The folder to train so many steps in, and train's options for it: a run of its own where here/run did more of them."""
+    if trained_steps(here) > steps:
+        return here / f"run_{steps}", ["--overwrite"]
+    return here / "run", ["--resume-from-checkpoint", "auto"] if (here / "run").is_dir() else []
+
+
+def judge_of(eval_flags: str) -> str:
+    """The classifier that they name; nothing: the bundled one."""
+    words = shlex.split(eval_flags.replace("=", " "))
+    named = [value for word, value in zip(words, words[1:]) if word in ("--judge", "--classifier")]
+    return named[-1] if named else ""
 
 
 def figures(evaluation: dict) -> dict[str, float]:
@@ -127,7 +154,10 @@ def main() -> None:
     if options.chosen and options.chosen not in options.recipes:
         raise SystemExit(f"compare_recipes: --chosen {options.chosen} is none of the recipes")
     folder = (options.folder or ROOT / "runs" / f"recipes_{Path(options.base).name}").resolve()
-    work = Work(os.environ.get("SDTUNE_PROGRAM", str(ROOT / ".venv/bin/sdtune")), options.base, folder, tuple(shlex.split(options.eval_flags)))
+    detail = detail_of_base(options.base)
+    keep_settings(folder, settings_of(options.base, {"detail": detail, "eval_flags": options.eval_flags, "judge": judge_of(options.eval_flags)}))
+    work = Work(os.environ.get("SDTUNE_PROGRAM", str(ROOT / ".venv/bin/sdtune")), options.base, folder, tuple(shlex.split(options.eval_flags)),
+                detail)
     work.prepare(options.subjects)
     steps: dict[tuple[str, ...], list[int]] = {}
     for recipe in options.recipes:

@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 folder=${1:-runs/best}
 program=${SDTUNE_PROGRAM:-.venv/bin/sdtune}
 base=${BASE:-portrait-128}
-case "$base" in *128*) detail=128 ;; *) detail=64 ;; esac  # of the people that a base knows
+detail=$(python3 scripts/eval_settings.py detail "$base")
 read -r -a eval_flags <<< "${EVAL_FLAGS:-}"
 train_flags=(--base "$base" --max-train-steps 1000 --checkpointing-steps 100 --identity-steps 100)
 [ -z "${JUDGE:-}" ] || { eval_flags+=(--judge "$JUDGE"); train_flags+=(--identity-judge "$JUDGE"); }

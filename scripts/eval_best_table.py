@@ -14,10 +14,10 @@ import math
 import sys
 from pathlib import Path
 
+from student import mean_and_half
+
 FIGURES = ["subject_fidelity", "prompt_fidelity", "accepted", "attribute_match", "class_prompt_fidelity", "leak"]
 SUM = "subject_fidelity + prompt_fidelity"
-# Two-sided 95 % quantiles of Student's t by degrees of freedom.
-STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 
 
 def tuned_figures(path: Path) -> dict[str, float]:
@@ -37,11 +37,7 @@ def mean_figures(home: Path, kind: str) -> dict[str, float]:
 
 def interval(values: list[float]) -> tuple[float, float, float]:
     """Mean, low and high."""
-    mean = sum(values) / len(values)
-    if len(values) < 2:
-        return mean, math.nan, math.nan
-    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
-    half = STUDENT.get(len(values) - 1, 1.96) * deviation / math.sqrt(len(values))
+    mean, half = mean_and_half(values)
     return mean, mean - half, mean + half
 
 

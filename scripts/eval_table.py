@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Puts the evaluations of several subjects into one table: FOLDER/eval_subjects.json and .md, and the latter on stdout.
 
-    python3 scripts/eval_table.py runs/subjects
+    python3 scripts/eval_table.py runs/subjects [NUMBER ...]
 
-FOLDER holds a folder a subject, named by its number, with eval/eval.json of `sdtune eval` and perhaps train_seconds. Means
-come with 1.96 standard errors over the subjects.
+FOLDER holds a folder a subject, named by its number, with eval/eval.json of `sdtune eval` and perhaps train_seconds; NUMBERs behind it
+are the subjects of the table, without them all that are there. Means come with the 95 % interval of Student's t over the subjects, that of a
+share within 0 and 1.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from student import mean_and_half
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,13 @@ class Column:
     floor: float | None = None  # what is asked where only CPU hours were to be had
     smaller: bool = False
     most: float | None = None  # beside a bar that is the least: of what should be near 1
+    share: bool = False  # of images: within 0 and 1
+
+    def interval(self, mean: float, half: float) -> list[float] | None:
+        """Around the mean; none of a single subject."""
+        if math.isnan(half):
+            return None
+        return [max(0.0, mean - half), min(1.0, mean + half)] if self.share else [mean - half, mean + half]
 
     def meets(self, value: float, bound: float) -> bool:
         within = self.most is None or value <= self.most
@@ -45,20 +55,20 @@ def of_row(row: str, figure: str) -> Callable[[dict], float]:
 
 
 COLUMNS = [
-    Column("attribute match", of_row("tuned", "attribute_match"), 0.90, 0.75),
+    Column("attribute match", of_row("tuned", "attribute_match"), 0.90, 0.75, share=True),
     Column("subject fidelity", of_row("tuned", "subject_fidelity"), 0.92, 0.70),
-    Column("accepted", of_row("tuned", "accepted")),
-    Column("accepted, renders", of_row("renders", "accepted")),
+    Column("accepted", of_row("tuned", "accepted"), share=True),
+    Column("accepted, renders", of_row("renders", "accepted"), share=True),
     Column("accepted, share of renders", lambda evaluation: evaluation["accepted_of_renders"], 0.95, 0.75),
-    Column("accepted, base", of_row("base", "accepted")),
-    Column("accepted, shuffled", of_row("shuffled", "accepted")),
-    Column("prompt fidelity", of_row("tuned", "prompt_fidelity"), 0.94, 0.75),
+    Column("accepted, base", of_row("base", "accepted"), share=True),
+    Column("accepted, shuffled", of_row("shuffled", "accepted"), share=True),
+    Column("prompt fidelity", of_row("tuned", "prompt_fidelity"), 0.94, 0.75, share=True),
     Column("diversity kept", lambda evaluation: evaluation["diversity_kept"], 0.95, 0.85),
-    Column("leak", of_row("tuned", "leak"), 0.02, 0.08, smaller=True),
-    Column("copied", of_row("tuned", "copied"), 0.12, smaller=True),
+    Column("leak", of_row("tuned", "leak"), 0.02, 0.08, smaller=True, share=True),
+    Column("copied", of_row("tuned", "copied"), 0.12, smaller=True, share=True),
     *(Column(f"sharpness, {band}, against renders", of_row("tuned", f"sharpness_{band}"), 0.85, most=1.15) for band in ("fine", "middle", "coarse")),
-    Column("marks that the person has", of_row("tuned", "marks_match"), 0.80),
-    Column("marks, renders", of_row("renders", "marks_match")),
+    Column("marks that the person has", of_row("tuned", "marks_match"), 0.80, share=True),
+    Column("marks, renders", of_row("renders", "marks_match"), share=True),
     Column("training, s", lambda evaluation: evaluation.get("train_seconds", math.nan), 180, 180, smaller=True),
 ]
 
@@ -77,15 +87,6 @@ def read_subjects(folder: Path) -> dict[int, dict]:
     return dict(sorted(subjects.items()))
 
 
-def mean_and_error(values: list[float]) -> tuple[float, float]:
-    """The mean, and 1.96 standard errors of it (0 for a single value)."""
-    mean = sum(values) / len(values)
-    if len(values) < 2:
-        return mean, 0.0
-    variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    return mean, 1.96 * math.sqrt(variance / len(values))
-
-
 def summary_of(subjects: dict[int, dict]) -> dict[str, dict]:
     """Mean, error, bar and verdict of each column."""
     summary = {}
@@ -93,8 +94,8 @@ def summary_of(subjects: dict[int, dict]) -> dict[str, dict]:
         values = [value for value in map(column.read, subjects.values()) if not math.isnan(value)]
         if not values:
             continue
-        mean, error = mean_and_error(values)
-        summary[column.name] = {"mean": mean, "interval": [mean - error, mean + error], "subjects": len(values), **column.verdicts(mean)}
+        mean, half = mean_and_half(values)
+        summary[column.name] = {"mean": mean, "interval": column.interval(mean, half), "subjects": len(values), **column.verdicts(mean)}
     return summary
 
 
@@ -109,8 +110,8 @@ def markdown(subjects: dict[int, dict], summary: dict[str, dict]) -> str:
         digits = 0 if column.name.startswith("training") else 2
         values = [column.read(evaluation) for evaluation in subjects.values()]
         cells = ["-" if math.isnan(value) else f"{value:.{digits}f}" for value in values]
-        low, high = entry["interval"]
-        cells.append(f"{entry['mean']:.{digits}f} ({low:.{digits}f}..{high:.{digits}f})")
+        interval = " ({:.{d}f}..{:.{d}f})".format(*entry["interval"], d=digits) if entry["interval"] else ""
+        cells.append(f"{entry['mean']:.{digits}f}{interval}")
         for bound, verdict in (("bar", "meets_bar"), ("floor", "meets_floor")):
             to = f" to {entry['most']:g}" if "most" in entry else ""
             cells.append(f"{entry[bound]:g}{to}: {'met' if entry[verdict] else 'missed'}" if bound in entry else "")
@@ -119,14 +120,17 @@ def markdown(subjects: dict[int, dict], summary: dict[str, dict]) -> str:
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2 or not all(word.isdigit() for word in sys.argv[2:]):
         print(__doc__, file=sys.stderr)
         return 2
-    folder = Path(sys.argv[1])
+    folder, asked = Path(sys.argv[1]), [int(word) for word in sys.argv[2:]]
     subjects = read_subjects(folder)
-    if not subjects:
-        print(f"{folder} holds no NUMBER/eval/eval.json", file=sys.stderr)
+    missing = [str(number) for number in asked if number not in subjects]
+    if missing or not subjects:
+        print(f"{folder} holds no {'/eval/eval.json, no '.join(missing or ['NUMBER'])}/eval/eval.json", file=sys.stderr)
         return 2
+    if asked:
+        subjects = {number: subjects[number] for number in sorted(set(asked))}
     summary = summary_of(subjects)
     (folder / "eval_subjects.json").write_text(json.dumps({"summary": summary, "subjects": subjects}, indent=2) + "\n")
     text = markdown(subjects, summary)

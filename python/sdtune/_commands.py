@@ -40,7 +40,9 @@ def flags_of(given: dict[str, Any], options: Iterable[dict[str, Any]]) -> Iterat
         flag = "--" + name.replace("_", "-")
         option = known.get(name, {"type": "", "optional": False, "default": None})
         if value is None:
-            if option["default"] is not None:
+            if name not in known:
+                yield f"{flag}=none"
+            elif option["default"] is not None:
                 yield f"{flag}={'none' if option['optional'] else ''}"
         elif isinstance(value, (list, tuple)) and option["type"] == "list of strings":
             yield from (f"{flag}={value_text(item)}" for item in value or [""])

@@ -46,7 +46,7 @@ def measure(mode: str, steps: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         photos = Path(folder) / "photos"
         photos.mkdir()
-        for photo in sorted((ROOT / "examples" / "me").iterdir())[:4]:
+        for photo in sorted((ROOT / "examples" / "me").glob("*.png"))[:4]:
             (photos / photo.name).symlink_to(photo)
         places = {"SDTUNE_PYTHON": str(PYTHON), "WANDB_MODE": "offline", "WANDB_SILENT": "true", "TRACKIO_DIR": f"{folder}/trackio",
                   "MLFLOW_TRACKING_URI": f"file://{folder}/mlruns", "MLFLOW_ALLOW_FILE_STORE": "true", "MLFLOW_DISABLE_TELEMETRY": "true",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -107,3 +108,18 @@ def test_the_container_has_pillow_and_libheif() -> None:
     assert "-r requirements/images.txt" in recipe and re.search(r"^pillow==", (ROOT / "requirements/images.txt").read_text(), re.MULTILINE)
     extras = re.search(r"^images = (\[.*\])", (ROOT / "pyproject.toml").read_text(), re.MULTILINE | re.IGNORECASE)
     assert extras and "pillow" in extras[1].lower()
+
+
+def test_readme_has_the_intervals_of_the_record() -> None:
+    """Student's t over ten people, as the card says; the first cell of each row is the tuned model's."""
+    record = json.loads((ROOT / "docs/measurements/portrait-128_subjects_cpu.json").read_text())["summary"]
+    names = {"likeness: 0 as": "subject fidelity", "TAR at FAR": "accepted", "hair, beard and skin": "attribute match", "what the prompt asks": "prompt fidelity",
+             "near copies": "copied", "class images accepted": "leak", "variety of the class": "diversity kept"}
+    rows = [cells_of(line) for line in README.splitlines() if line.startswith("|")]
+    for begin, name in names.items():
+        (cell,) = [row[1] for row in rows if row[0].startswith(begin)]
+        low, high = record[name]["interval"]
+        assert cell == f"{record[name]['mean']:.2f} ± {(high - low) / 2:.2f}", name
+    (marks,) = [row[1] for row in rows if row[0].startswith("marks that the person has")]
+    low, high = record["marks that the person has"]["interval"]
+    assert marks == f"{record['marks that the person has']['mean']:.2f} ({low:.2f} to {high:g})"

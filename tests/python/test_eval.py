@@ -7,6 +7,7 @@ checked does not depend on how good it is.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,13 @@ import torch
 from PIL import Image
 from program import ROOT, run
 from safetensors.torch import save_file
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import compare_recipes  # noqa: E402
+import eval_best_table  # noqa: E402
+import eval_settings  # noqa: E402
+import student  # noqa: E402
 
 COLORS = ["red", "green", "blue", "yellow", "orange", "purple", "pink", "black", "white"]
 HEADS = {
@@ -171,6 +179,7 @@ def test_many_subjects_become_one_table(evaluated: tuple[Path, dict], tmp_path: 
         evaluation = json.loads(json.dumps(evaluated[1]))
         evaluation["accepted_of_renders"] = share
         evaluation["rows"]["tuned"]["leak"]["value"] = 0.06
+        evaluation["rows"]["tuned"]["copied"]["value"] = share
         for band, value in (("fine", 1.1), ("middle", 1.2), ("coarse", 0.8)):
             evaluation["rows"]["tuned"][f"sharpness_{band}"] = {"value": value}
         folder = tmp_path / str(number) / "eval"
@@ -179,10 +188,81 @@ def test_many_subjects_become_one_table(evaluated: tuple[Path, dict], tmp_path: 
     done = subprocess.run([sys.executable, str(ROOT / "scripts" / "eval_table.py"), str(tmp_path)], capture_output=True,
                           text=True, check=True)
     share = json.loads((tmp_path / "eval_subjects.json").read_text())["summary"]["accepted, share of renders"]
-    assert share["mean"] == pytest.approx(0.8) and share["interval"][0] == pytest.approx(0.8 - 1.96 * 0.1 / 3**0.5)
+    assert share["mean"] == pytest.approx(0.8) and share["interval"][0] == pytest.approx(0.8 - 4.303 * 0.1 / 3**0.5), "of Student's t"
     assert not share["meets_bar"] and share["meets_floor"]
-    assert "| accepted, share of renders | 0.90 | 0.70 | 0.80 | 0.80 (0.69..0.91) | 0.95: missed | 0.75: met |" in done.stdout
+    assert "| accepted, share of renders | 0.90 | 0.70 | 0.80 | 0.80 (0.55..1.05) | 0.95: missed | 0.75: met |" in done.stdout
+    assert "| copied | 0.90 | 0.70 | 0.80 | 0.80 (0.55..1.00) | 0.12: missed |" in done.stdout, "a share is 1 at most"
     assert "| leak | 0.06 | 0.06 | 0.06 | 0.06 (0.06..0.06) | 0.02: missed | 0.08: met |" in done.stdout
     for band, verdict in (("fine", "met"), ("middle", "missed"), ("coarse", "missed")):  # too sharp is as wrong as too soft
         line = next(line for line in done.stdout.splitlines() if line.startswith(f"| sharpness, {band},"))
         assert line.endswith(f"| 0.85 to 1.15: {verdict} |  |")
+    some = subprocess.run([sys.executable, str(ROOT / "scripts" / "eval_table.py"), str(tmp_path), "0", "2"], capture_output=True,
+                          text=True, check=True)
+    assert "| figure | 0 | 2 | mean (95 %) |" in some.stdout
+    missing = subprocess.run([sys.executable, str(ROOT / "scripts" / "eval_table.py"), str(tmp_path), "0", "5"], capture_output=True,
+                             text=True, check=False)
+    assert missing.returncode == 2 and "no 5/eval/eval.json" in missing.stderr
+
+
+def test_both_tables_have_one_quantile_of_student() -> None:
+    assert eval_best_table.interval([0.0, 1.0, 2.0])[2] == pytest.approx(1 + 4.303 / 3**0.5)
+    assert student.mean_and_half([0.0, 1.0, 2.0]) == (1.0, pytest.approx(4.303 / 3**0.5))
+    assert student.quantile(9) == 2.262 and student.quantile(1000) == 2.042
+
+
+PROGRAM = """#!/usr/bin/env python3
+import pathlib, sys
+words = sys.argv[1:]
+output = pathlib.Path(words[words.index("--output") + 1])
+output.mkdir(parents=True, exist_ok=True)
+(output / {"render": "labels.jsonl", "train": "model", "eval": "eval.json"}[words[0]]).write_text(pathlib.Path(%r).read_text())
+with open(%r, "a") as log:
+    print(*words, file=log)
+"""
+
+
+def test_results_of_other_settings_are_not_mixed(evaluated: tuple[Path, dict], tiny_base: Path, tmp_path: Path) -> None:
+    log, program, folder = tmp_path / "log", tmp_path / "sdtune", tmp_path / "subjects"
+    program.write_text(PROGRAM % (str(evaluated[0] / "eval.json"), str(log)))
+    program.chmod(0o755)
+
+    def called(**more: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "SDTUNE_PROGRAM": str(program), "BASE": str(tiny_base), "SUBJECTS": "3 4", **more}
+        return subprocess.run([str(ROOT / "scripts" / "eval_subjects.sh"), str(folder)], capture_output=True, text=True, env=environment, check=False)
+
+    assert (done := called()).returncode == 0, done.stderr
+    assert "| figure | 3 | 4 | mean" in done.stdout
+    first = log.read_text()
+    (folder / "7" / "eval").mkdir(parents=True)
+    shutil.copy(folder / "3" / "eval" / "eval.json", folder / "7" / "eval" / "eval.json")
+    assert "| figure | 3 | 4 | mean" in called().stdout, "the other number is not asked for"
+    assert log.read_text() == first, "nothing is done again"
+    refused = called(EVAL_FLAGS="--quick")
+    assert refused.returncode == 2 and "settings.json: eval_flags is ''" in refused.stderr, refused.stderr
+    shutil.rmtree(folder / "4")
+    (folder / "4" / "photos").mkdir(parents=True)
+    (folder / "4" / "train_seconds").write_text("1")
+    assert called().returncode == 0 and log.read_text().count("render --subject 4") == 2, "photos without labels are not complete"
+    (folder / "settings.json").unlink()
+    assert (unknown := called()).returncode == 2 and "no settings.json" in unknown.stderr
+
+
+def test_the_detail_of_a_base_is_that_of_its_resolution(tmp_path: Path) -> None:
+    for name, detail in (("portrait-64", "64"), ("portrait-128", "128")):
+        base = tmp_path / f"{name}-of-1280-steps"
+        for part in ("unet", "vae"):
+            (base / part).mkdir(parents=True)
+            shutil.copy(ROOT / "models" / name / part / "config.json", base / part / "config.json")
+        assert eval_settings.detail_of_base(str(base)) == eval_settings.detail_of_base(name) == detail
+
+
+def test_a_recipe_of_fewer_steps_is_a_run_of_its_own(tmp_path: Path) -> None:
+    assert compare_recipes.run_for(tmp_path, 200) == (tmp_path / "run", [])
+    (tmp_path / "run" / "checkpoints" / "step-00000325").mkdir(parents=True)
+    resumed = (tmp_path / "run", ["--resume-from-checkpoint", "auto"])
+    assert compare_recipes.run_for(tmp_path, 325) == resumed
+    assert compare_recipes.run_for(tmp_path, 200) == (tmp_path / "run_200", ["--overwrite"])
+    (tmp_path / "eval_350").mkdir()
+    assert compare_recipes.run_for(tmp_path, 325) == (tmp_path / "run_325", ["--overwrite"])
+    assert compare_recipes.run_for(tmp_path, 350) == resumed
+    assert compare_recipes.name_of(("--learning-rate", "1e-4")) != compare_recipes.name_of(("--learning-rate", "1e4"))

@@ -169,6 +169,20 @@ def test_the_parameters_as_committed_would_train(name: str, monkeypatch: pytest.
     assert sdtune.check(config) == []
 
 
+def test_own_photos_leaves_the_steps_to_the_preset() -> None:
+    """None that is given would count as the user's own value, which no preset replaces."""
+    cells = [cell.source for cell in code_of(FOLDER / "own_photos.ipynb")]
+    (making,) = [source for source in cells if "config = sdtune.TrainConfig(" in source]
+    for steps in (None, 7):
+        values: dict[str, Any] = {"sdtune": sdtune}
+        exec(cells[0], values)  # noqa: S102  our own file
+        values["steps"] = steps
+        exec(making, values)  # noqa: S102
+        config = values["config"]
+        assert ("max_train_steps" in config.origins()) == (steps is not None) and config.class_prompt == values["class_prompt"]
+        assert steps is None or config.max_train_steps == steps
+
+
 SETTINGS = "[mypy]\nstrict = True\n" + "".join(
     f"[mypy-{name}.*]\nfollow_imports = skip\nignore_missing_imports = True\n" for name in ("torch", "diffusers", "PIL"))
 

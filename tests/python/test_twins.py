@@ -218,6 +218,7 @@ REFUSED: dict[str, tuple[Callable[[], object], list[str]]] = {
     "a value out of range": (lambda: sdtune.render(count=0), ["render", "--count=0"]),
     "a wrong type": (lambda: sdtune.render(count="many"), ["render", "--count=many"]),
     "an unknown keyword": (lambda: sdtune.render(cout=3), ["render", "--cout=3"]),
+    "an unknown keyword that is None": (lambda: sdtune.render(cout=None), ["render", "--cout=none"]),
     "two problems": (lambda: sdtune.render(count=0, size=1), ["render", "--count=0", "--size=1"]),
     "options that contradict": (lambda: sdtune.render(subject=1, seed=0), ["render", "--subject=1", "--seed=0"]),
     "a wrong choice": (lambda: sdtune.merge(dtype="half"), ["merge", "--dtype=half"]),
