@@ -137,8 +137,11 @@ TEST(Conv2d, InBfloat16WinogradIsTakenForTrainingToo) {
   const auto expected = steps(weight, [&](const auto& a, const auto& b) { return winograd_conv2d(a, b, none); });
   for (const bool is_trained : {false, true}) {
     const auto [y, dx] = steps(is_trained ? trained : weight, ours);
-    EXPECT_EQ(y.equal(expected.first), !is_trained || has_direct_gradient) << is_trained;
-    EXPECT_EQ(dx.equal(expected.second), !is_trained || has_direct_gradient) << is_trained;
+    EXPECT_TRUE(y.equal(expected.first)) << is_trained;
+    // Without instructions for bfloat16 a trained weight goes by float32_conv2d: the same products, another gradient.
+    if (!is_trained || has_direct_gradient) {
+      EXPECT_TRUE(dx.equal(expected.second)) << is_trained;
+    }
   }
 }
 
