@@ -64,8 +64,8 @@ EXCEPTIONS = [
     _allow(r"", r"digest `exam`|identity\.jsonl: exam,", "a key of files that is kept for compatibility"),
     _allow(r"^(?:tests|scripts)/", r"JUDGE|[\w.\"`]*judge\w*\.(?:json|safetensors)|`judge`|`--stage judge`|portrait-judge", "names of files, of a variable of the shell and of a stage"),
     _allow(r"^scripts/.*\.sh$", r"/\{pictures,latents\}", "names of folders"),
-    _allow(r"^train/(?:checkpoint|identity|portrait/(?:evaluate|pretrain))/|^train/data/latent_cache|^app/(?:commands/eval_options|"
-           r"inspect/inspect_folder)|^python/src/bind_(?:observe|train)", r"^(?:exam|judge|pictures?)$",
+    _allow(r"^train/(?:checkpoint|identity|portrait/(?:evaluate|pretrain))/|^train/data/latent_cache|^train/observe/report_data|"
+           r"^app/(?:commands/eval_options|inspect/inspect_folder)|^python/src/bind_(?:observe|train)", r"^(?:exam|judge|pictures?)$",
            "keys of files and of JSON, names of folders, aliases, and an argument and an attribute of Python that are kept"),
     _allow(r"^CHANGELOG|^train/plan/plan_json|^tests/python/test_compatibility", r"\blooks\b|\breckoned\b",
            "keys of JSON that are kept beside their new names"),

@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 #include "app/cli/error_report.h"
 #include "app/cli/given_options.h"
@@ -29,6 +32,7 @@
 #include "train/portrait/evaluate/eval_prompts.h"
 #include "train/portrait/evaluate/report.h"
 #include "train/portrait/renderer/portrait_set.h"
+#include "train/preflight/preflight_checks.h"
 
 namespace sdtune::app {
 namespace {
@@ -44,6 +48,21 @@ std::string words_after_opening(const std::string& prompt, const char* option, s
   if (prompt.size() > opening.size() && prompt.starts_with(opening)) return prompt.substr(opening.size());
   problems.push_back({option, "does not begin with \"" + opening + "\" and go on (got \"" + prompt + "\")", ""});
   return {};
+}
+
+void check_quick(const Origins& origins, std::vector<Problem>& problems) {
+  for (const char* name : {"num_images", "num_class_images"}) {
+    if (origins.count(name) == 0) continue;
+    problems.push_back({origins.at(name), "contradicts --quick, which sets it", "leave one out"});
+  }
+}
+
+// Before anything is generated: the figures of a long evaluation are not to be lost.
+void check_output_folder(const std::string& output, std::vector<Problem>& problems) {
+  if (output.empty()) return problems.push_back({"--output", "is empty", "name a folder"});
+  std::vector<Problem> found;
+  train::check_writable("output", output, found);
+  for (const Problem& problem : found) problems.push_back({"--output", problem.what, problem.hint});
 }
 
 // What the model was trained from: a LoRA's note names it, of a run its config.yaml; of other models nothing does.
@@ -85,6 +104,7 @@ class EvalCommand : public Command {
     model::ModelBundle base = model::load_bundle(base_folder, dtype, device);
     train::classifier::PortraitClassifier classifier =
         train::classifier::PortraitClassifier::load(classifier_folder(base.resolution()), device);
+    if (labelled_) evaluate::check_detail(*labelled_, classifier.design().detail, options_.images);
     const evaluate::Subject subject = make_subject(classifier, subject_number_);
     const evaluate::Subject shuffled = make_rendered_subject(classifier, another_subject());
     model::ModelBundle tuned = model::load_model(chosen.folder, dtype, device);
@@ -101,12 +121,15 @@ class EvalCommand : public Command {
     plan_.side = classifier.design().size;
     plan_.accepted_from = classifier.figures().by_references.threshold;
     const evaluate::EvaluationTools tools{
-        train::model_images(tuned, generation), train::model_images(base, generation),
+        train::model_images(tuned, generation),
+        train::model_images(base, generation),
         [threads, side = classifier.design().size](const auto& portraits) {
           return train::classifier::portrait_images(portraits, side, threads);
         },
         [&classifier](const torch::Tensor& images) { return classifier.read(images); },
-        [this](const std::string& what) { progress_.update(what, true); }};
+        [this](const std::string& what) { progress_.update(what, true); },
+        chosen.folder.string(),
+        base_folder.string()};
     write(evaluate::evaluate(subject, shuffled, tools, plan_), chosen.folder, base_folder);
     return 0;
   }
@@ -120,6 +143,8 @@ class EvalCommand : public Command {
         plan_.subject_words = words_after_opening(*options_.instance_prompt, "--instance-prompt", given.problems);
       }
       plan_.class_words = words_after_opening(options_.class_prompt, "--class-prompt", given.problems);
+      if (options_.quick) check_quick(given.origins, given.problems);
+      check_output_folder(options_.output, given.problems);
       choose_subject(given.problems);
     }
     if (!given.problems.empty()) throw ConfigError(given.problems);
@@ -140,20 +165,25 @@ class EvalCommand : public Command {
   }
 
   void choose_subject(std::vector<Problem>& problems) {
-    const auto labelled = options_.images.empty() ? std::nullopt : evaluate::labelled_subject(options_.images);
-    if (!labelled && !options_.subject) {
+    std::error_code status;
+    if (!options_.images.empty() && !fs::is_directory(options_.images, status)) {
+      problems.push_back({"--images", "there is no such folder (got " + options_.images + ")", ""});
+      return;
+    }
+    if (!options_.images.empty()) labelled_ = evaluate::labelled_subject(options_.images);
+    if (!labelled_ && !options_.subject) {
       problems.push_back({"--subject", "is not given, and --images has no labels.jsonl that would tell",
                           "eval compares with renders, so it needs a person of `sdtune render --subject N`"});
       return;
     }
     const auto given = static_cast<std::uint64_t>(options_.subject.value_or(0));
-    if (labelled && options_.subject && *labelled != given) {
+    if (labelled_ && options_.subject && labelled_->number != given) {
       problems.push_back({"--subject",
                           "is not the person of --images (got " + std::to_string(given) +
-                              "; allowed: " + std::to_string(*labelled) + ")",
+                              "; allowed: " + std::to_string(labelled_->number) + ")",
                           ""});
     }
-    subject_number_ = labelled.value_or(given);
+    subject_number_ = labelled_ ? labelled_->number : given;
   }
 
   // The one that is named, else the installed one for images of that size.
@@ -180,6 +210,7 @@ class EvalCommand : public Command {
     return (subject_number_ + 1) % train::portrait::people_in(train::portrait::PortraitSet::kReserved);
   }
 
+  // The table comes first: where a file cannot be written, the figures are there.
   void write(const evaluate::Evaluation& evaluation, const fs::path& model, const fs::path& base) {
     progress_.finish();
     Json json{{"subject", subject_number_},
@@ -190,15 +221,17 @@ class EvalCommand : public Command {
               {"output", options_.output}};
     json.update(evaluate::to_json(evaluation));
     const fs::path folder = options_.output;
+    if (options_.json) {
+      print_json(json);
+    } else {
+      std::fputs(evaluate::table_of(evaluation).c_str(), stdout);
+    }
     real_file_system().create_directories(folder);
     write_file_atomically(real_file_system(), folder / "eval.json",
                           json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
     model::write_png(real_file_system(), folder / "sheet.png", evaluate::sheet_of(evaluation),
                      {{"Software", "sdtune " SDTUNE_VERSION}});
-    if (options_.json) {
-      print_json(json);
-    } else {
-      std::fputs(evaluate::table_of(evaluation).c_str(), stdout);
+    if (!options_.json) {
       std::printf("%s\n%s\n", (folder / "eval.json").c_str(), (folder / "sheet.png").c_str());
     }
     finish_output();
@@ -206,6 +239,7 @@ class EvalCommand : public Command {
 
   EvalOptions options_;
   evaluate::EvaluationPlan plan_;
+  std::optional<evaluate::LabelledSubject> labelled_;  // what the photos say
   std::uint64_t subject_number_ = 0;
   ProgressLine progress_{stderr};
 };

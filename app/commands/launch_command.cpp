@@ -20,6 +20,7 @@
 #include "app/ui/hangup.h"
 #include "model/machine/control_groups.h"
 #include "train/config/run_folder.h"
+#include "train/track/tracker_check.h"
 
 namespace sdtune::app {
 namespace {
@@ -78,6 +79,10 @@ class LaunchCommand : public Command {
       given.problems.insert(given.problems.end(), wrong.begin(), wrong.end());
     }
     if (!given.problems.empty()) throw ConfigError(given.problems);
+    const train::ObserveOptions& observe = training_.loaded.config.observe;
+    if (!given.origins.contains("grace") && !train::side_trackers(observe).names.empty()) {
+      options_.grace = grace_with_trackers(options_, observe.tracker_timeout);
+    }
     const train::RunFolder folder = train::run_folder(training_.loaded.config);
     earlier_ = content_of(folder.record());
     keep_output_after_hangup(folder.log());

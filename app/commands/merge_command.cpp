@@ -27,25 +27,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A model in float32, and what its weights were stored in.
+// A model in float32, and what its weights are written in.
 struct Source {
   model::ModelBundle bundle;
   torch::Dtype dtype;
   std::optional<model::ModelFamily> family;  // of a single file
 };
 
-Source read_source(const std::string& name, model::SingleFileOptions reading) {
+// `asked` is of what is written; none: what holds the model's weights exactly.
+Source read_source(const std::string& name, model::SingleFileOptions reading, std::optional<torch::Dtype> asked) {
   if (is_file(name)) {
     reading.names_only = true;
-    const torch::Dtype stored = model::read_single_file(name, reading).dtype;
+    reading.dtype = asked;
+    const torch::Dtype written = model::read_single_file(name, reading).dtype;
     reading.names_only = false;
     reading.dtype = torch::kFloat32;
     model::SingleFileModel file = model::read_single_file(name, reading);
-    return {std::move(file.bundle), stored, file.family};
+    return {std::move(file.bundle), written, file.family};
   }
   model::ModelBundle bundle = model::load_model(choose_model(name, "runs").folder, torch::kFloat32, torch::kCPU);
-  const torch::Dtype stored = model::dtype_of_folder(bundle.folder);
-  return {std::move(bundle), stored, std::nullopt};
+  const torch::Dtype written = asked ? *asked : model::dtype_of_folder(bundle.folder);
+  return {std::move(bundle), written, std::nullopt};
 }
 
 class MergeCommand : public Command {
@@ -59,7 +61,7 @@ class MergeCommand : public Command {
   int run(Arguments arguments) override {
     read_options(arguments);
     check_model_output(options_.output, options_.overwrite);
-    Source source = read_source(options_.model, options_.single_file.reading());
+    Source source = read_source(options_.model, options_.single_file.reading(), asked_dtype());
     model::attach_loras(source.bundle, loras_);
     const std::size_t branches = model::fuse_loras(source.bundle).size();
     if (branches == 0) {
@@ -67,8 +69,8 @@ class MergeCommand : public Command {
     }
     write(source);
     std::fprintf(stderr, "merged   %zu branches, %s\nchecked  read back, verified bit for bit\n", branches,
-                 model::dtype_name(dtype_of(source)).c_str());
-    print(branches, dtype_of(source));
+                 model::dtype_name(source.dtype).c_str());
+    print(branches, source.dtype);
     finish_output();
     return 0;
   }
@@ -101,8 +103,9 @@ class MergeCommand : public Command {
     if (!given.problems.empty()) throw ConfigError(given.problems);
   }
 
-  torch::Dtype dtype_of(const Source& source) const {
-    return options_.dtype == "auto" ? source.dtype : model::parse_dtype(options_.dtype, "--dtype");
+  std::optional<torch::Dtype> asked_dtype() const {
+    if (options_.dtype == "auto") return std::nullopt;
+    return model::parse_dtype(options_.dtype, "--dtype");
   }
 
   void write(const Source& source) const {
@@ -111,10 +114,10 @@ class MergeCommand : public Command {
       const fs::path& folder = source.bundle.folder;
       const model::ModelFamily family =
           source.family ? *source.family : model::family_of(model::BundleConfigs::read(folder), folder.string());
-      model::write_single_file(real_file_system(), source.bundle, family, options_.output, dtype_of(source));
+      model::write_single_file(real_file_system(), source.bundle, family, options_.output, source.dtype);
       return;
     }
-    model::save_bundle(real_file_system(), source.bundle, options_.output, dtype_of(source),
+    model::save_bundle(real_file_system(), source.bundle, options_.output, source.dtype,
                        {.add = [&](const fs::path& folder) { write_model_note(real_file_system(), note(), folder); }});
   }
 

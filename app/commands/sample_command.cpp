@@ -183,8 +183,8 @@ class SampleCommand : public Command {
   // False when stopped.
   bool generate_job(model::ImageGenerator& generator, const ModelTurn& turn, const PromptJob& job, std::size_t number,
                     std::size_t first_row) {
-    const model::ModelSampling sampling{generator.sizes(job.options).first_pass,
-                                        generator.scheduler_class(job.options)};
+    const model::ModelSampling sampling{generator.sizes(job.options).first_pass, generator.scheduler_class(job.options),
+                                        generator.make_scheduler(job.options)->config()};
     for (std::int64_t first = 0; first < job.options.num_images; first += job.batch) {
       if (stop_flag().signal()) return false;
       const torch::Tensor images = generate_batch(generator, turn.caption, job, number, first);

@@ -47,6 +47,10 @@ Rendezvous parse_rendezvous(const std::string& text) {
   return found;
 }
 
+double grace_with_trackers(const LaunchOptions& options, double tracker_timeout) {
+  return options.node_rank == 0 ? options.grace + tracker_timeout : options.grace;
+}
+
 std::vector<Problem> launch_problems(const LaunchOptions& options) {
   std::vector<Problem> problems;
   if (options.node_rank >= options.nnodes) {

@@ -29,6 +29,10 @@ struct Rendezvous {
 // "HOST:PORT", "[IPv6]:PORT". Throws ConfigError naming --rendezvous.
 Rendezvous parse_rendezvous(const std::string& text);
 
+// s between SIGTERM and SIGKILL where --grace was not given: rank 0, which is on machine 0, waits up to
+// `tracker_timeout` s at its end until trackers have everything.
+double grace_with_trackers(const LaunchOptions& options, double tracker_timeout);
+
 // What is wrong with options that are each allowed by themselves.
 std::vector<Problem> launch_problems(const LaunchOptions& options);
 

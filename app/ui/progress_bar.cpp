@@ -132,8 +132,10 @@ void ProgressBar::on_end(const train::EndEvent& event) {
     line_.message(text);
   }
   if (event.end == train::RunEnd::kStopped) {
-    line_.message("stopped" + after + (event.cause.empty() ? "" : " by " + event.cause) +
-                  "; state saved, --resume-from-checkpoint latest resumes");
+    const bool began = event.step > 0 || !event.checkpoint.empty();
+    line_.message("stopped" + (began ? after : " before the first step") +
+                  (event.cause.empty() ? "" : " by " + event.cause) +
+                  (began ? "; state saved, --resume-from-checkpoint latest resumes" : "; start it again"));
   }
   if (event.end == train::RunEnd::kFailed) line_.message("failed" + after);
 }

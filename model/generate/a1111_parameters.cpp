@@ -60,8 +60,8 @@ Entries entries_of(const GenerateOptions& options, const ImageSources& sources, 
   const bool hires = options.hires_scale > 1;
   Entries entries = {
       {"Steps", std::to_string(options.steps)},
-      {"Sampler",
-       options.sampler ? a1111_sampler_text(*options.sampler) : a1111_sampler_of_class(sampling.scheduler_class)},
+      {"Sampler", options.sampler ? a1111_sampler_text(*options.sampler)
+                                  : a1111_sampler_of_class(sampling.scheduler_class, sampling.scheduler_config)},
       {"CFG scale", number(options.guidance_scale.value())},
       {"Seed", std::to_string(options.seed)},
       {"Size", std::to_string(sampling.first_pass.width) + "x" + std::to_string(sampling.first_pass.height)},

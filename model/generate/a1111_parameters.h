@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/base/error.h"
+#include "model/base/json.h"
 #include "model/generate/generate_options.h"
 #include "model/generate/generation_metadata.h"
 #include "model/options/settings.h"
@@ -14,8 +15,9 @@ namespace sdtune::model {
 
 // What of the sampling the options leave to the model.
 struct ModelSampling {
-  PixelSize first_pass;         // the size before a second pass
-  std::string scheduler_class;  // diffusers'
+  PixelSize first_pass;                    // the size before a second pass
+  std::string scheduler_class;             // diffusers'
+  Json scheduler_config = Json::object();  // every key of it
 };
 
 // The text chunk `parameters`: the prompt, "Negative prompt: ..." where there is one, and "Steps: 30, Sampler: ...,

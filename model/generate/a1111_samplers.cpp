@@ -44,6 +44,19 @@ constexpr ScheduleName kSchedules[] = {
 
 constexpr const char* kPlain = "Uniform";
 
+bool is_known(const std::string& sampler) {
+  const std::vector<std::string> known = sampler_names();
+  return std::find(known.begin(), known.end(), sampler) != known.end();
+}
+
+// The schedule behind a name that a scheduler's config stands for; a curve has timesteps of its own, whatever the
+// spacing says.
+std::string schedule_of(const Json& config) {
+  if (config.value("use_karras_sigmas", Json()) == true) return "_karras";
+  if (config.value("use_exponential_sigmas", Json()) == true) return "_exponential";
+  return config.value("timestep_spacing", Json()) == "trailing" ? "_trailing" : "";
+}
+
 }  // namespace
 
 std::string a1111_sampler_text(const std::string& sampler) {
@@ -61,9 +74,14 @@ std::string a1111_sampler_text(const std::string& sampler) {
   return sampler;
 }
 
-std::string a1111_sampler_of_class(const std::string& class_name) {
+std::string a1111_sampler_of_class(const std::string& class_name, const Json& config) {
+  const bool is_sde = config.value("algorithm_type", Json()) == "sde-dpmsolver++";
   for (const SolverName& solver : kSolvers) {
-    if (class_name == solver.class_name) return solver.a1111;
+    if (class_name != solver.class_name) continue;
+    const std::string with_noise = std::string(solver.name) + "_sde";
+    const std::string name = is_sde && is_known(with_noise) ? with_noise : solver.name;
+    const std::string scheduled = name + schedule_of(config);
+    return a1111_sampler_text(is_known(scheduled) ? scheduled : name);
   }
   return class_name;
 }
@@ -78,8 +96,7 @@ std::optional<std::string> sampler_of_a1111(const std::string& sampler, const st
       if (behind || (sampler == solver.a1111 && schedule == curve.a1111))
         name = std::string(solver.name) + curve.suffix;
     }
-    const std::vector<std::string> known = sampler_names();
-    if (!name.empty() && std::find(known.begin(), known.end(), name) != known.end()) return name;
+    if (!name.empty() && is_known(name)) return name;
   }
   return std::nullopt;
 }

@@ -16,6 +16,7 @@ torch::Dtype dtype_of_folder(const fs::path& folder) {
   if (ModelIndex::read(folder).is_xl()) {
     sources.push_back(TensorSource::of_part(folder / "text_encoder_2", kTextEncoderPart.stem));
   }
+  refuse_float64(sources);
   return joint_dtype(sources);
 }
 

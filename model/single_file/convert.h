@@ -34,7 +34,8 @@ struct ConvertReport {
 ConvertReport convert_to_folder(FileSystem& files, const ConvertRequest& request);
 ConvertReport convert_to_single_file(FileSystem& files, const ConvertRequest& request);
 
-// The dtype that holds every weight of a diffusers folder exactly. Throws WeightError for a folder that is none.
+// The dtype that holds every weight of a diffusers folder exactly. Throws WeightError for a folder that is none,
+// and for float64 numbers.
 torch::Dtype dtype_of_folder(const std::filesystem::path& folder);
 
 }  // namespace sdtune::model

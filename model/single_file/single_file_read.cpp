@@ -86,17 +86,6 @@ std::vector<std::string> check_unknown(const LdmFile& file, const std::vector<Ld
                                       (unknown.size() > 1 ? ", ...)" : ")"));
 }
 
-// No format that is written holds them exactly.
-void refuse_float64(const std::vector<TensorSource>& sources) {
-  for (const TensorSource& source : sources) {
-    for (const std::string& name : source.names()) {
-      if (source.tensor(name).scalar_type() != torch::kFloat64) continue;
-      throw WeightError(source.where(), "holds float64 numbers (" + name + "), which would be rounded",
-                        "say so: --dtype float32");
-    }
-  }
-}
-
 void fill(const LdmFile& file, const SingleFileOptions& options, SingleFileModel& model) {
   const std::vector<LdmPart> parts = ldm_parts(model.bundle, model.family);
   model.ignored = check_unknown(file, parts);
@@ -127,6 +116,16 @@ void check_ema(const LdmFile& file) {
 }
 
 }  // namespace
+
+void refuse_float64(const std::vector<TensorSource>& sources) {
+  for (const TensorSource& source : sources) {
+    for (const std::string& name : source.names()) {
+      if (source.tensor(name).scalar_type() != torch::kFloat64) continue;
+      throw WeightError(source.where(), "holds float64 numbers (" + name + "), which would be rounded",
+                        "say so: --dtype float32");
+    }
+  }
+}
 
 torch::Dtype joint_dtype(const std::vector<TensorSource>& sources) {
   std::set<torch::Dtype> dtypes;

@@ -38,7 +38,11 @@ struct SingleFileModel {
 // shape and every tensor is used or known to carry nothing; ConfigError naming the option that is needed.
 SingleFileModel read_single_file(const std::filesystem::path& path, const SingleFileOptions& options);
 
-// The dtype that holds every floating tensor of all sources exactly: theirs, or float32 where they differ.
+// Throws WeightError for float64 numbers, which no format that is written holds exactly.
+void refuse_float64(const std::vector<TensorSource>& sources);
+
+// The dtype that holds every floating tensor of all sources exactly, where none is float64: theirs, or float32 where
+// they differ.
 torch::Dtype joint_dtype(const std::vector<TensorSource>& sources);
 
 }  // namespace sdtune::model

@@ -103,7 +103,9 @@ class Run:
             return "stopping" if self._stop.requested else "running"
         if self._error is not None:
             return f"ended by {type(self._error).__name__}: {self._error}"
-        return "done" if self._result is not None and self._result.model_path else "stopped, state saved"
+        if self._result is not None and self._result.model_path:
+            return "done"
+        return "stopped before the first step" if self._result is None or self._result.checkpoint is None else "stopped, state saved"
 
     def __repr__(self) -> str:
         now = self.progress

@@ -14,6 +14,7 @@ from ._results import TrainResult
 from ._terminal_bar import TerminalBar
 
 RESUME = "resume_from_checkpoint='latest' resumes"
+EARLY = "stopped before the first step; start it again"
 
 
 def in_notebook() -> bool:
@@ -64,10 +65,16 @@ def run(config: _native.TrainConfig, recorder: Recorder, views: list[Any], callb
     try:
         native = _calls.native_train(config, given.pop("on_step"), _stop=stop, **given)
         result = _calls.result_of(native, config)
-        end = f"done after step {result.step}: {result.model_path}" if result.model_path else f"stopped; state saved, {RESUME}"
+        if result.model_path:
+            end = f"done after step {result.step}: {result.model_path}"
+        else:
+            end = EARLY if result.checkpoint is None else f"stopped; state saved, {RESUME}"
         return result
     except KeyboardInterrupt:
-        end = f"stopped after step {recorder.snapshot().step}; state saved, {RESUME}"
+        now = recorder.snapshot()
+        # An interrupt in a callback ends the events: the checkpoint that follows a step is not among those seen.
+        is_saved = now.checkpoint is not None or bool(recorder.steps)
+        end = f"stopped after step {now.step}; state saved, {RESUME}" if is_saved else EARLY
         raise
     except BaseException as error:
         end = f"ended by {type(error).__name__}: {error}"

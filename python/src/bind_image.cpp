@@ -22,6 +22,7 @@
 #include "model/image/image_read.h"
 #include "model/image/png_write.h"
 #include "model/image/resample.h"
+#include "python/src/pixel_array.h"
 
 namespace py = pybind11;
 
@@ -29,21 +30,10 @@ namespace sdtune::python {
 
 namespace {
 
-using Pixels = py::array_t<std::uint8_t, py::array::c_style | py::array::forcecast>;
-
 py::array_t<std::uint8_t> to_array(const Image& image) {
   py::array_t<std::uint8_t> array({image.height, image.width, std::int64_t{3}});
   std::copy(image.rgb.begin(), image.rgb.end(), array.mutable_data());
   return array;
-}
-
-Image to_image(const Pixels& array) {
-  if (array.ndim() != 3 || array.shape(2) != 3) throw DataError("image", "expected a uint8 array of shape [H, W, 3]");
-  Image image;
-  image.height = array.shape(0);
-  image.width = array.shape(1);
-  image.rgb.assign(array.data(), array.data() + array.size());
-  return image;
 }
 
 py::array_t<std::uint8_t> load_image(const std::filesystem::path& path) {
@@ -64,9 +54,9 @@ py::tuple verify(const std::filesystem::path& path) {
   return py::make_tuple(info.seen_width(), info.seen_height(), model::format_name(info.format));
 }
 
-py::array_t<std::uint8_t> resize(const Pixels& array, std::int64_t width, std::int64_t height,
+py::array_t<std::uint8_t> resize(const py::object& array, std::int64_t width, std::int64_t height,
                                  const std::string& resample, const std::optional<std::array<double, 4>>& box) {
-  Image image = to_image(array);
+  Image image = image_of(array, "image");
   const model::Filter filter = model::parse_filter(resample, "resample");
   {
     const py::gil_scoped_release unlocked;
@@ -79,8 +69,8 @@ py::array_t<std::uint8_t> resize(const Pixels& array, std::int64_t width, std::i
   return to_array(image);
 }
 
-py::array_t<std::uint8_t> crop(const Pixels& array, std::int64_t resolution, const std::string& resample) {
-  Image image = to_image(array);
+py::array_t<std::uint8_t> crop(const py::object& array, std::int64_t resolution, const std::string& resample) {
+  Image image = image_of(array, "image");
   const model::Filter filter = model::parse_filter(resample, "resample");
   {
     const py::gil_scoped_release unlocked;
@@ -94,18 +84,20 @@ py::tuple bucket(std::int64_t width, std::int64_t height, const model::BucketRul
   return py::make_tuple(size.width, size.height);
 }
 
-void save(const std::filesystem::path& path, const Pixels& array, const std::map<std::string, std::string>& texts) {
-  const Image image = to_image(array);
+void save(const std::filesystem::path& path, const py::object& array, const std::map<std::string, std::string>& texts) {
+  const Image image = image_of(array, "image");
   std::vector<model::PngText> entries;
   for (const auto& [key, value] : texts) entries.push_back({key, value});
   const py::gil_scoped_release unlocked;
   model::write_png(real_file_system(), path, image, entries);
 }
 
-py::array_t<std::uint8_t> grid(const std::vector<Pixels>& arrays, std::int64_t columns, std::int64_t gap,
+py::array_t<std::uint8_t> grid(const std::vector<py::object>& arrays, std::int64_t columns, std::int64_t gap,
                                std::vector<std::string> captions) {
   std::vector<Image> images;
-  for (const Pixels& array : arrays) images.push_back(to_image(array));
+  for (const py::object& array : arrays) {
+    images.push_back(image_of(array, "images[" + std::to_string(images.size()) + "]"));
+  }
   return to_array(model::make_grid(images, {columns, gap, std::move(captions)}));
 }
 

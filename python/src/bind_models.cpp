@@ -21,6 +21,7 @@
 #include "model/weights/model_parts.h"
 #include "python/src/array_caster.h"
 #include "python/src/compute_scope.h"
+#include "python/src/forked_process.h"
 #include "python/src/json_convert.h"
 #include "python/src/module.h"
 #include "python/src/pipeline.h"
@@ -160,6 +161,7 @@ void add_text_encoder(py::module_& module) {
 template <class Forward>
 py::dict gradients_of(torch::nn::Module& module, const torch::Tensor& target, const Forward& forward) {
   {
+    require_unforked_process();
     const py::gil_scoped_release unlocked;
     const torch::AutoGradMode with_grad(true);
     module.zero_grad();

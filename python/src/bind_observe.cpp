@@ -1,6 +1,5 @@
 // sdtune.RunLogs: metrics.jsonl, TensorBoard's event file and validation images, for those who write a loop of their
 // own.
-#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
@@ -13,6 +12,8 @@
 
 #include "model/base/error.h"
 #include "model/files/file_system.h"
+#include "python/src/keyword_reader.h"
+#include "python/src/pixel_array.h"
 #include "train/observe/event_file.h"
 #include "train/observe/metrics_log.h"
 #include "train/observe/preview.h"
@@ -22,8 +23,6 @@ namespace py = pybind11;
 namespace sdtune::python {
 
 namespace {
-
-using Pixels = py::array_t<std::uint8_t, py::array::c_style | py::array::forcecast>;
 
 class RunLogs {
  public:
@@ -42,8 +41,9 @@ class RunLogs {
     event.step = step;
     event.loss = loss;
     event.loss_instance = loss_instance;
-    const auto number = [&](const char* key) -> std::optional<double> {
-      return others.contains(key) && !others[key].is_none() ? std::optional(others[key].cast<double>()) : std::nullopt;
+    KeywordReader keywords(others, {"step", "loss", "loss_instance"});
+    const auto number = [&](const char* key) {
+      return keywords.take<std::optional<double>>(key, std::nullopt, "a number");
     };
     event.epoch = number("epoch").value_or(0);
     event.loss_prior = number("loss_prior");
@@ -54,18 +54,18 @@ class RunLogs {
     event.images_per_s = number("images_per_s").value_or(0);
     event.time = number("time").value_or(0);
     event.max_memory_bytes = static_cast<std::int64_t>(number("max_memory_bytes").value_or(0));
+    keywords.finish();
     for (train::Observer* observer : observers()) observer->on_step(event);
   }
 
-  void validation(std::int64_t step, const std::vector<Pixels>& images, std::vector<std::string> prompts,
+  void validation(std::int64_t step, const std::vector<py::object>& images, std::vector<std::string> prompts,
                   std::vector<std::uint64_t> seeds) {
     if (prompts.size() != images.size() || seeds.size() != images.size()) {
       throw DataError("validation", "one prompt and one seed an image");
     }
     train::ValidationEvent event{step, {}, std::move(prompts), std::move(seeds)};
-    for (const Pixels& array : images) {
-      if (array.ndim() != 3 || array.shape(2) != 3) throw DataError("validation", "images are uint8 [H, W, 3]");
-      event.images.push_back(Image{array.shape(1), array.shape(0), {array.data(), array.data() + array.size()}});
+    for (const py::object& array : images) {
+      event.images.push_back(image_of(array, "pictures[" + std::to_string(event.images.size()) + "]"));
     }
     for (train::Observer* observer : observers()) observer->on_validation(event);
   }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "model/files/install_paths.h"
 #include "python/src/json_convert.h"
@@ -18,12 +19,12 @@ namespace sdtune::python {
 
 namespace {
 
-Json plan(const train::TrainConfig& given, const std::optional<std::int64_t>& photos,
+Json plan(train::TrainConfig config, const std::optional<std::int64_t>& photos,
           const std::optional<std::filesystem::path>& gpus, bool savings, std::int64_t ranks) {
   if (ranks < 1)
     throw ConfigError("ranks", "is a number of processes (got " + std::to_string(ranks) + "; allowed: 1 <= x)");
   const train::GpuTable table = train::read_gpu_table(gpus.value_or(find_shared_file("configs/gpus.yaml")));
-  const train::RunPlan found = train::plan_run({train::TrainConfig(given), "", photos, savings, ranks});
+  const train::RunPlan found = train::plan_run({std::move(config), "", photos, savings, ranks});
   return train::plan_json(found, train::price_run(found, table), table.currency, {});
 }
 
@@ -40,12 +41,13 @@ constexpr const char* kPlanDoc =
 void register_plan(py::module_& module) {
   module.def(
       "plan",
-      [](const train::TrainConfig& config, const std::optional<std::int64_t>& photos,
+      [](const train::TrainConfig& given, const std::optional<std::int64_t>& photos,
          const std::optional<std::filesystem::path>& gpus, bool savings, std::int64_t ranks) {
+        train::TrainConfig config = given;  // another thread may change the caller's while the lock is released
         Json found;
         {
           const py::gil_scoped_release unlocked;
-          found = plan(config, photos, gpus, savings, ranks);
+          found = plan(std::move(config), photos, gpus, savings, ranks);
         }
         return object_of(found);
       },

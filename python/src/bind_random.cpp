@@ -3,10 +3,13 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <vector>
 
+#include "model/base/error.h"
 #include "model/core/random.h"
 #include "model/schedule/noise_source.h"
 #include "python/src/array_caster.h"
@@ -21,6 +24,16 @@ namespace {
 model::DrawKey key_of(std::uint64_t seed, std::uint32_t purpose, std::uint64_t step, std::uint64_t sample,
                       bool class_image) {
   return {seed, static_cast<model::Draw>(purpose), step, sample, class_image};
+}
+
+std::vector<std::int64_t> shape_of(const py::args& shape) {
+  try {
+    auto sizes = shape.cast<std::vector<std::int64_t>>();
+    if (std::all_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size >= 0; })) return sizes;
+  } catch (const py::cast_error&) {  // refused below
+  }
+  throw ConfigError("shape", "got " + std::string(py::repr(shape)).substr(0, 80) +
+                                 " (allowed: whole numbers from 0, as in generator.randn(2, 4))");
 }
 
 // Training's own draws, which a reference loop needs to do the same steps. `purpose` is a value of model::Draw.
@@ -74,9 +87,7 @@ void register_random(py::module_& module) {
           "initial_seed", [](const at::Generator& self) { return self.current_seed(); }, "The seed it started from.")
       .def(
           "randn",
-          [](at::Generator& self, const py::args& shape) {
-            return at::randn(shape.cast<std::vector<std::int64_t>>(), self, torch::kFloat32);
-          },
+          [](at::Generator& self, const py::args& shape) { return at::randn(shape_of(shape), self, torch::kFloat32); },
           "The next standard normal random numbers, a float32 array of the given shape: generator.randn(2, 4).");
   register_testing_random(module);
 }

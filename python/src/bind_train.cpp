@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/base/error.h"
+#include "python/src/forked_process.h"
 #include "python/src/interrupt_scope.h"
 #include "python/src/keyword_reader.h"
 #include "python/src/module.h"
@@ -83,6 +84,7 @@ RunResult run_training(const TrainConfig& given, const py::object& on_step, cons
   const TrainConfig config = given;  // another thread may change the caller's while the lock is released
   StopFlag own;
   StopFlag& stop = asked.is_none() ? own : asked.cast<StopFlag&>();
+  require_unforked_process();
   PythonObserver observer(std::move(callbacks), stop);
   InterruptScope interrupt(stop);
   RunResult result;
@@ -263,10 +265,14 @@ void register_train(py::module_& module) {
   module.def("train", &run_training, py::arg("config"), py::arg("on_step") = py::none(), kTrainDoc);
   module.def(
       "check",
-      [](const TrainConfig& config) {
-        return find_problems(TrainConfig(config), evaluate::classifier_reader_source());
+      [](const TrainConfig& given) {
+        // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+        const TrainConfig config = given;  // another thread may change the caller's while the lock is released
+        require_unforked_process();
+        const py::gil_scoped_release unlocked;
+        return find_problems(config, evaluate::classifier_reader_source());
       },
-      py::arg("config"), py::call_guard<py::gil_scoped_release>(),
+      py::arg("config"),
       "Every fault that train would find before it starts, as a list of Problem; empty when it would start.");
 }
 

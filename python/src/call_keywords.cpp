@@ -203,8 +203,7 @@ void read_objects(KeywordReader& keywords, const model::GenerateOptions& asked, 
   const py::object timesteps = keywords.take_object("timesteps");
   if (!timesteps.is_none()) request.timesteps = timesteps_of(timesteps);
   request.crops_coords_top_left = keywords.take<Pair>("crops_coords_top_left", {0, 0}, "(top, left) in px");
-  const py::object original = keywords.take_object("original_size");
-  if (!original.is_none()) request.original_size = original.cast<Pair>();
+  request.original_size = keywords.take<std::optional<Pair>>("original_size", std::nullopt, "(height, width) in px");
   const py::object image = keywords.take_object("image");
   if (image.is_none()) return;
   request.image = read_init_image(image, bundle, asked.height.value_or(0), asked.width.value_or(0));

@@ -6,11 +6,18 @@
 
 #include "model/core/tensor_memory.h"
 #include "model/core/tf32_scope.h"
+#include "python/src/forked_process.h"
 
 namespace sdtune::python {
 
-// Other Python threads run meanwhile, and no graph is kept for a backward pass.
+struct UnforkedProcess {
+  UnforkedProcess() { require_unforked_process(); }
+};
+
+// Other Python threads run meanwhile, and no graph is kept for a backward pass. Throws as require_unforked_process
+// does.
 struct ComputeScope {
+  UnforkedProcess unforked{};
   pybind11::gil_scoped_release unlocked{};
   at::NoGradGuard no_grad;
   model::TensorMemoryScope memory;

@@ -4,9 +4,12 @@
 
 #include <stdexcept>
 
+#include "python/src/forked_process.h"
+
 namespace sdtune::python {
 
 UseScope::UseScope(PipelineUse& use) : use_(use) {
+  require_unforked_process();  // another thread of the parent may have held the mutex
   if (use_.thread_.load() == std::this_thread::get_id()) {
     throw std::runtime_error(
         "the pipeline is in use by the call that runs this callback, which must not call it or change it; use another "

@@ -18,7 +18,8 @@ class PipelineUse {
 
 // Takes the pipeline for one call. Made under the interpreter lock, which it releases while another thread's call goes
 // on; so no thread ever waits for a pipeline while it holds the interpreter lock, and a callback always gets that lock.
-// A callback that calls its own pipeline would wait for ever: throws std::runtime_error (RuntimeError in Python).
+// A callback that calls its own pipeline would wait for ever: throws std::runtime_error (RuntimeError in Python), and
+// as require_unforked_process does.
 class UseScope {
  public:
   explicit UseScope(PipelineUse& use);

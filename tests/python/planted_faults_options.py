@@ -70,9 +70,9 @@ def unknown_face_model(place: Place) -> list[str]:
     return ["--face-model", str(place.write("faces.txt", "none"))]
 
 
-def subject(entry: str) -> Fault:
-    """An entry of concepts, in place of the photo folder."""
-    return lambda place: ["--images", "", "--concepts", entry.replace("ME", str(place.photos))]
+def subject(*entries: str) -> Fault:
+    """Entries of concepts, in place of the photo folder."""
+    return lambda place: ["--images", "", *(word for entry in entries for word in ("--concepts", entry.replace("ME", str(place.photos))))]
 
 
 PRIOR = "--with-prior-preservation"
@@ -101,6 +101,7 @@ OPTIONS: dict[str, Fault] = {
     "dropout that cannot be repeated": option(PRIOR, "--enable-bucket", "--gradient-checkpointing", "--method", "lora",
                                               "--lora-dropout", "0.1"),
     "trigger word that no caption says": option("--trigger-word", "ohwx"),
+    "one trigger word for two subjects": both(option("--trigger-word", "sks", "--identity-steps", "1"), subject('{"images": "ME"}', '{"images": "ME"}')),
     "no such LoRA layer": option("--method", "lora", "--lora-layers", "nothing"),
     "LoRA of what is not trained": option("--method", "lora", "--lora-layers", "fc1", "--no-train-text-encoder"),
     "LoRA of a text encoder that stops": option("--method", "lora", "--lora-layers", "q_proj", "--train-text-encoder",

@@ -134,6 +134,7 @@ RESUMES: dict[str, Fault] = {
     "output with checkpoints of another run": beside_another_run,
     "changed option": option(*RESUME, "--learning-rate", "1e-3"),
     "another optimizer": option(*RESUME, "--optimizer", "lion"),
+    "fewer steps than the checkpoint has done": option(*RESUME, "--max-train-steps", "1"),
     "batch that cannot be kept": option(*RESUME, "--train-batch-size", "3"),
     "removed photo": since(lambda place: last_photo(place).unlink()),
     "new photo": since(lambda place: place.write("me/new.png", PNG)),

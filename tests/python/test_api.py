@@ -252,7 +252,8 @@ def test_a_call_takes_the_names_of_samplers(tiny_sd1: Path) -> None:
     ({"height": 33}, ["height", "33"]), ({"num_inference_steps": 0}, ["num_inference_steps", "0"]),
     ({"output_type": "jpeg"}, ["output_type", "pil, np, latent"]), ({"latents": "noise"}, ["latents"]),
     ({"latents": np.zeros((1, 4, 9, 9), np.float32)}, ["latents"]), ({"generator": 3}, ["generator", "Generator"]),
-    ({"seed": [1, 2, 3]}, ["seed", "3"])])
+    ({"seed": [1, 2, 3]}, ["seed", "3"]), ({"original_size": 64}, ["original_size", "(height, width)"]),
+    ({"original_size": (1, 2, 3)}, ["original_size", "(1, 2, 3)"])])
 def test_a_bad_argument_is_named(tiny_sd1: Path, options: dict, words: list[str]) -> None:
     pipe = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
     with pytest.raises(sdtune.ConfigError) as caught:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from notebooks import run_cells, shown
 from test_notebook_use import model_bytes, options
 
 import sdtune
+from sdtune import _train
 
 
 class Gate:
@@ -156,3 +158,42 @@ def test_a_notebook_starts_watches_stops_and_another_kernel_resumes(tiny_sd1: Pa
         make, "run = sdtune.start(config, resume_from_checkpoint='latest')",
         "result = run.wait()\nprint(result.step, list(result.metrics['step']) == list(range(1, 41)), int(max(result.metrics['attempt'])))"], tmp_path)
     assert end[0]["text"].strip() == "40 True 2" and "done after step 40" in shown(resumed)
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_stop_before_the_first_step_claims_no_saved_state(interrupted: bool, tiny_sd1: Path, tmp_path: Path,
+                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked to stop between two class images, by stop() or by an interrupt in a callback."""
+    class View:
+        end = ""
+
+        def __getattr__(self, name: str) -> Callable[..., None]:
+            return lambda *_: None
+
+        def finish(self, end: str) -> None:
+            self.end = end
+
+    view, go = View(), threading.Event()
+    monkeypatch.setattr(_train, "views_of", lambda *_, **__: [view])
+
+    def on_phase(name: str, done: int, total: int) -> None:
+        if name == "generating class images":
+            assert done < total and go.wait(60)
+            if interrupted:
+                raise KeyboardInterrupt
+
+    run = sdtune.start(sdtune.TrainConfig(**options(
+        tiny_sd1, tmp_path / "run", with_prior_preservation=True, num_class_images=3, sample_batch_size=1,
+        class_num_inference_steps=2, class_data_dir=str(tmp_path / "class"))), on_phase=on_phase)
+    if not interrupted:
+        run.stop()
+    go.set()
+    if interrupted:
+        with pytest.raises(KeyboardInterrupt):
+            run.wait()
+    else:
+        stopped = run.wait()
+        assert stopped.step == 0 and stopped.checkpoint is None and stopped.model_path is None
+        assert "stopped before the first step" in repr(run) and "saved" not in repr(run)
+    assert view.end == "stopped before the first step; start it again"
+    assert not list((tmp_path / "run").glob("checkpoints/step-*"))

@@ -110,6 +110,17 @@ def test_the_container_has_pillow_and_libheif() -> None:
     assert extras and "pillow" in extras[1].lower()
 
 
+def test_likeness_describes_every_figure_of_eval() -> None:
+    """Those of scores.h, and nothing that is none."""
+    names = re.findall(r'inline constexpr const char\* k\w+ = "(\w+)";', (ROOT / "train/portrait/evaluate/scores.h").read_text())
+    bands = re.search(r"kBandNames = \{(.*?)\}", (ROOT / "train/portrait/evaluate/face_sharpness.h").read_text())[1]
+    figures = {name for name in names if not name.endswith("_")} | {f"sharpness_{band}" for band in re.findall(r'"(\w+)"', bands)}
+    section = (ROOT / "docs" / "likeness.md").read_text().split("## The figures of sdtune eval")[1].split("\n## ")[0]
+    cells = [cells_of(line)[0] for line in section.splitlines() if line.startswith("| `")]
+    assert sorted(re.findall(r"`(\w+)`", " ".join(cells))) == sorted(figures)
+    assert "docs/likeness.md says what the figures are" in (ROOT / "python/sdtune/_evaluation_report.py").read_text()
+
+
 def test_readme_has_the_intervals_of_the_record() -> None:
     """Student's t over ten people, as the card says; the first cell of each row is the tuned model's."""
     record = json.loads((ROOT / "docs/measurements/portrait-128_subjects_cpu.json").read_text())["summary"]

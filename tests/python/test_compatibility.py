@@ -326,7 +326,7 @@ def test_json_that_a_program_reads_has_every_key(files: Path, name: str) -> None
 
 def test_former_keys_of_a_plan_say_what_the_new_ones_say(files: Path) -> None:
     """Of a probe and of the hours, too, which the old files do not hold."""
-    words = [*PRINTED["plan"], "--identity-steps", "none", "--probe", "--output", "probed"]
+    words = [*PRINTED["plan"], "--identity-steps", "none", "--probe", "--output", "probed", "--class-data-dir", "new_class_images"]
     found = json.loads(done(words, files)[0])
     flops, probed = found["flops"], found["this_machine"]
     assert flops["class_pictures"] == flops["class_images"] > 0 and flops["looks"] == flops["validation_and_identity"]

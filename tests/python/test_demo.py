@@ -30,17 +30,28 @@ def base(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def tuned(base: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def photos(base: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The five of the README are of the people that the default base knows; eval refuses to read them as portrait-64's."""
+    if base == "portrait-128":
+        return PHOTOS
+    output = tmp_path_factory.mktemp("photos") / "me"
+    ended = run(["render", "--subject", "3", "--detail", "64", "--views", "5", "--size", "256", "--no-captions", "--output", str(output)])
+    assert ended.returncode == 0, ended.stderr
+    return output
+
+
+@pytest.fixture(scope="module")
+def tuned(base: str, photos: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("demo") / "me"
-    ended = run(["train", "--images", str(PHOTOS), "--output", str(output), "--base", base], timeout=1200, **THREADS)
+    ended = run(["train", "--images", str(photos), "--output", str(output), "--base", base], timeout=1200, **THREADS)
     assert ended.returncode == 0, ended.stderr
     assert "real portraits need" not in ended.stderr
     return output
 
 
-def test_the_classifier_recognizes_the_person(tuned: Path, tmp_path: Path) -> None:
+def test_the_classifier_recognizes_the_person(tuned: Path, photos: Path, tmp_path: Path) -> None:
     """Likeness far above the base's and above a shuffled subject's, and prompts still followed."""
-    ended = run(["eval", "--model", str(tuned), "--images", str(PHOTOS), "--quick", "--output", str(tmp_path / "eval")],
+    ended = run(["eval", "--model", str(tuned), "--images", str(photos), "--quick", "--output", str(tmp_path / "eval")],
                 timeout=1200, **THREADS)
     assert ended.returncode == 0, ended.stderr
     rows = json.loads((tmp_path / "eval" / "eval.json").read_text())["rows"]
@@ -64,10 +75,10 @@ def test_the_report_shows_base_and_model_side_by_side(tuned: Path) -> None:
     assert page.index("<img") < page.index("<polyline")  # portraits before curves
 
 
-def test_the_sheet_has_the_photos_the_base_and_the_tuned_model(base: str, tuned: Path, tmp_path: Path) -> None:
+def test_the_sheet_has_the_photos_the_base_and_the_tuned_model(base: str, tuned: Path, photos: Path, tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.png"
     ended = run(["sample", "--model", str(tuned), "--prompts", "demo", "--steps", "4", "--grid", str(sheet), "--compare",
-                 base, "--references", str(PHOTOS), "--output", str(tmp_path / "pictures")], **THREADS)
+                 base, "--references", str(photos), "--output", str(tmp_path / "pictures")], **THREADS)
     assert ended.returncode == 0, ended.stderr
     assert sheet.is_file() and len(list((tmp_path / "pictures").glob("*.png"))) >= 6
 

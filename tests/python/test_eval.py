@@ -173,6 +173,43 @@ def test_refuses_what_it_cannot_measure(classifier: Path, quick: list[str], tmp_
     assert not (tmp_path / "out").exists()
 
 
+def test_photos_of_another_detail_are_refused(classifier: Path, quick: list[str], tmp_path: Path) -> None:
+    """The same number is another face in people of 128 px, whom this classifier was not trained on."""
+    photos = tmp_path / "photos"
+    assert run(["render", "--subject", "3", "--views", "2", "--size", "64", "--detail", "128", "--output", str(photos)]).returncode == 0
+    done = run(["eval", *quick, "--judge", str(classifier), "--images", str(photos), "--output", str(tmp_path / "out")])
+    assert done.returncode == 2, done.stderr
+    assert "shows people of detail 128, and the classifier reads those of detail 64" in done.stderr and not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_photos_that_is_none_is_named(quick: list[str], tmp_path: Path) -> None:
+    for more in ([], ["--subject", "3"]):
+        done = run(["eval", *quick, "--images", str(tmp_path / "nowhere"), "--output", str(tmp_path / "out"), *more])
+        assert done.returncode == 2 and f"--images: there is no such folder (got {tmp_path / 'nowhere'})" in done.stderr, done.stderr
+        assert "labels.jsonl" not in done.stderr
+
+
+def test_quick_and_numbers_of_images_contradict(quick: list[str]) -> None:
+    done = run(["eval", *quick, "--subject", "3", "--num-images", "2", "--num-class-images", "64"])
+    assert done.returncode == 2, done.stderr
+    for option in ("--num-images", "--num-class-images"):
+        assert f"{option}: contradicts --quick, which sets it" in done.stderr
+
+
+def test_an_output_that_cannot_be_is_refused_first(quick: list[str], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run(["eval", *quick, "--subject", "3", "--judge", str(tmp_path), "--output", str(tmp_path / "file" / "out")])
+    assert done.returncode == 2 and f"--output: {tmp_path / 'file'} is not a folder" in done.stderr, done.stderr
+    assert "judge" not in done.stderr, "before the models are looked at"
+
+
+def test_figures_are_printed_although_a_file_cannot_be_written(classifier: Path, quick: list[str], tmp_path: Path) -> None:
+    (tmp_path / "out" / "eval.json" / "full").mkdir(parents=True)
+    done = run(["eval", *quick, "--judge", str(classifier), "--subject", "3", "--output", str(tmp_path / "out")])
+    assert done.returncode not in (0, 2) and "eval.json" in done.stderr, done.stderr
+    assert "subject_fidelity" in done.stdout and "diversity_kept" in done.stdout
+
+
 def test_many_subjects_become_one_table(evaluated: tuple[Path, dict], tmp_path: Path) -> None:
     shares = {0: 0.9, 1: 0.7, 2: 0.8}
     for number, share in shares.items():

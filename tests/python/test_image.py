@@ -350,3 +350,34 @@ def test_grid_places_each_image() -> None:
     assert (sheet[14:24, 46:66] == 255).all()
     captioned = sdtune.image_grid(images, captions=["seed"] * 5)
     assert captioned.shape[0] > sheet.shape[0] and (captioned < 100).any()
+
+
+WRONG_NUMBERS = {"floats": np.full((4, 6, 3), 0.5, np.float32), "above 255": np.full((4, 6, 3), 256),
+                 "below 0": np.full((4, 6, 3), -1, np.int8), "a list of floats": [[[0.5, 0.5, 0.5]]], "texts": [[["a", "b", "c"]]]}
+
+
+@pytest.mark.parametrize("name", WRONG_NUMBERS)
+def test_numbers_that_are_no_pixels_are_refused(name: str, tmp_path: Path) -> None:
+    """A conversion to uint8 would make 0 of 0.5 and of 256."""
+    wrong, right = WRONG_NUMBERS[name], np.zeros((4, 6, 3), np.uint8)
+    logs = sdtune.RunLogs(tmp_path / "run")
+    calls = {"image": [lambda: sdtune.save_png(tmp_path / "a.png", wrong), lambda: sdtune.resize_image(wrong, 5, 5),
+                       lambda: sdtune.crop_image(wrong, 4)],
+             "images[1]": [lambda: sdtune.image_grid([right, wrong])],
+             "pictures[1]": [lambda: logs.validation(1, [right, wrong], ["a", "b"], [0, 1])]}
+    for argument, of_argument in calls.items():
+        for call in of_argument:
+            with pytest.raises(sdtune.ConfigError, match="allowed: uint8") as caught:
+                call()
+            assert caught.value.problems[0].where == argument and "255" in caught.value.problems[0].hint
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_lists_bools_and_wider_whole_numbers_are_images(tmp_path: Path) -> None:
+    pixels = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3) + 230
+    for form in (pixels.tolist(), pixels.astype(np.int64), pixels.astype(np.uint16), pixels[:, ::-1].copy()[:, ::-1],
+                 Image.fromarray(pixels)):
+        sdtune.save_png(tmp_path / "a.png", form)
+        assert (sdtune.load_image(tmp_path / "a.png") == pixels).all()
+    sdtune.save_png(tmp_path / "b.png", pixels > 238)
+    assert (sdtune.load_image(tmp_path / "b.png") == (pixels > 238)).all()

@@ -45,6 +45,18 @@ def test_unet_output(family, tmp_path):
         assert relative_error(ours(**as_numpy(inputs)), expected) <= OUTPUT_TOLERANCE
 
 
+@pytest.mark.parametrize("change", [-1, 1, 32])
+def test_text_embeds_of_another_width_are_named(change, tmp_path):
+    ours = sdtune.UNet2DConditionModel.from_pretrained(save(make_unet("sdxl"), tmp_path))
+    inputs = as_numpy(unet_inputs(UNET_CONFIGS["sdxl"])[0])
+    assert np.isfinite(ours(**inputs)).all()
+    width = inputs["added_cond_kwargs"]["text_embeds"].shape[1]
+    inputs["added_cond_kwargs"]["text_embeds"] = np.zeros((2, width + change), np.float32)
+    with pytest.raises(RuntimeError, match="text_embeds") as caught:
+        ours(**inputs)
+    assert str(width + change) in str(caught.value) and "internal error" not in str(caught.value).lower()
+
+
 @pytest.mark.parametrize("checkpointing", [False, True])
 @pytest.mark.parametrize("family", UNET_CONFIGS)
 def test_unet_gradients(family, checkpointing, tmp_path):

@@ -57,8 +57,9 @@ def test_auto_is_what_the_table_says_and_default_is_float32(machine: dict[str, s
 
 def test_eval_and_train_warn_too(machine: dict[str, str], tmp_path: Path) -> None:
     said = "no table says what Test family 1 model 2, avx512f is fastest in"
+    (tmp_path / "empty").mkdir()  # no photos, which is found once the base is loaded
     ended = run(["eval", "--model", "portrait-64", "--subject", "3", "--instance-prompt", "a photo of a person", "--quick", "--steps", "1", "--device", "cpu",
-                 "--dtype", "auto", "--output", str(tmp_path / "eval"), "--images", "nowhere"], **machine)
+                 "--dtype", "auto", "--output", str(tmp_path / "eval"), "--images", str(tmp_path / "empty")], **machine)
     assert f"sdtune: warning: --dtype: {said}" in ended.stderr, ended.stderr
     ended = run(words(tmp_path / "run", "--mixed-precision", "auto", "--max-train-steps", "1"), **machine)
     assert ended.returncode == 0 and f"mixed_precision: {said}" in ended.stderr, ended.stderr

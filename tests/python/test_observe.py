@@ -164,3 +164,14 @@ def test_a_full_disk_leaves_whole_records(tmp_path: Path) -> None:
     assert [line["step"] for line in lines_of(tmp_path)] == [1, 2, 3, 4, 8, 9]
     assert {event.step for event in accumulate(tmp_path).Scalars("loss")} >= {1, 2, 3, 4, 8, 9}
     assert sum("metrics.jsonl" in warning for warning in logs.warnings) == 1
+
+
+def test_an_unknown_or_wrong_keyword_of_a_step_is_named(tmp_path: Path) -> None:
+    logs = sdtune.RunLogs(tmp_path)
+    for given, words in (({"loss_prio": 0.5}, ["loss_prio", "loss_prior"]), ({"lr": "high"}, ["lr", "a number"])):
+        with pytest.raises(sdtune.ConfigError) as caught:
+            logs.step(1, loss=1.0, loss_instance=1.0, **given)
+        assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert not (tmp_path / "metrics.jsonl").exists() or lines_of(tmp_path) == []
+    logs.step(1, loss=1.0, loss_instance=1.0, loss_prior=None, lr=1e-4)
+    assert lines_of(tmp_path)[0]["lr"] == 1e-4

@@ -101,6 +101,19 @@ def test_class_images_that_are_there_are_not_generated_again(tmp_path: Path) -> 
     assert some["flops"]["encoding"] == none["flops"]["encoding"]
 
 
+def test_class_images_of_an_earlier_run_are_counted_as_training_finds_them(tmp_path: Path) -> None:
+    """Two are there; with another seed they are none of its own."""
+    words = ["--images", ME, "--base", BASE, "--output", tmp_path / "run", "--device", "cpu", "--with-prior-preservation", "true",
+             "--class-num-inference-steps", 1]
+    done = run(["prepare", *(str(word) for word in (*words, "--num-class-images", 2))])
+    assert done.returncode == 0, done.stderr
+    counts = {name: plan(*words, "--num-class-images", 3, *more)["run"]["generated_class_images"]
+              for name, more in (("same", ()), ("other seed", ("--seed", 7)), ("other guidance", ("--class-guidance-scale", 3)))}
+    assert counts == {"same": 1, "other seed": 3, "other guidance": 3}
+    again = run(["prepare", *(str(word) for word in (*words, "--num-class-images", 3))])
+    assert again.returncode == 0 and len(list((tmp_path / "run" / "class_images").glob("class-*.png"))) == 3, again.stderr
+
+
 @pytest.mark.parametrize("option", [("--cache-latents", "false"), ("--center-crop", "false"), ("--crop-style", "random")], ids=lambda words: words[0])
 def test_latents_that_are_not_cached_are_work_of_every_step(option: tuple[str, str]) -> None:
     """Of 5 photos and 20 class images once, or of a photo and a class image in each step."""

@@ -65,6 +65,7 @@ def test_a_service_that_fails_later_is_one_warning(cloud: str, material: tuple[P
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 143
     assert errors.count(f"warning: preemption: the metadata service of {cloud} did not answer") == 1, errors
+    assert f"the metadata service of {cloud} did not answer" in (output / "report.html").read_text()
 
 
 def test_a_service_that_is_not_there_is_refused(material: tuple[Path, Path], tmp_path: Path) -> None:  # noqa: F811

@@ -217,6 +217,22 @@ def test_options_come_from_a_file_too_and_unknown_ones_are_named(tmp_path: Path)
     assert not (tmp_path / "run").exists()
 
 
+def test_figures_render_no_pool(tmp_path: Path) -> None:
+    """They need no image of it, and a pool is a hundred thousand."""
+    done = run(["pretrain", "--output", str(tmp_path / "run"), "--design", "nano", "--stage", "figures", "--device", "cpu"])
+    assert done.returncode == 2 and "portrait classifier" in done.stderr, done.stderr
+    assert not (tmp_path / "run" / "pictures").exists()
+
+
+def test_a_stage_is_not_resumed_with_fewer_steps(trained: Path) -> None:
+    before = files_of(trained / "model")
+    done = run(["pretrain", "--output", str(trained), *NANO, "--base-steps", "39"])
+    assert done.returncode == 2 and "base_steps: is less than" in done.stderr and "(got 39; allowed: at least 40)" in done.stderr, done.stderr
+    other = run(["pretrain", "--output", str(trained), *NANO, "--first-image", "400"])
+    assert other.returncode == 2 and "first image (--first-image) (got 0; now 400)" in other.stderr, other.stderr
+    assert files_of(trained / "model") == before
+
+
 @pytest.mark.long
 def test_figures_are_of_what_is_there(trained: Path, tmp_path: Path) -> None:
     """With the classifier of this repository in the run's place; every share is of what was asked."""

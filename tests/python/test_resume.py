@@ -237,6 +237,18 @@ def test_a_changed_option_or_photo_is_refused_by_name(material: tuple[Path, Path
     assert "00.png" in ended.stderr
 
 
+def test_fewer_steps_than_the_checkpoint_has_done_are_refused(material: tuple[Path, Path], begun: Path) -> None:
+    """The model would be that of the checkpoint's step under the name of fewer; as many as it has done are a finished run."""
+    done = int(newest_checkpoints(begun)[0].name.split("-")[1])
+    before = model_hash(begun), steps_of(begun), newest_checkpoints(begun)
+    refused = run(words(material, begun, "--resume-from-checkpoint", "latest", "--max-train-steps", str(done - 1)))
+    assert refused.returncode == 2, refused.stderr
+    assert f"max_train_steps: is less than the checkpoint has done (got {done - 1}; allowed: at least {done})" in refused.stderr
+    assert (model_hash(begun), steps_of(begun), newest_checkpoints(begun)) == before, "the run is left as it is"
+    equal = run(words(material, begun, "--resume-from-checkpoint", "latest", "--max-train-steps", str(done)))
+    assert equal.returncode == 0, equal.stderr
+
+
 def test_a_checkpoint_of_another_run_is_no_neighbour(material: tuple[Path, Path], begun: Path, tmp_path: Path) -> None:
     """It would pass for this run's own where their steps are the same; the same run's may lie there."""
     newest = newest_checkpoints(begun)[0]

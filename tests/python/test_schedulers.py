@@ -286,6 +286,12 @@ def test_generator_is_torch_generator() -> None:
         assert np.array_equal(ours.randn(*shape), torch.randn(shape, generator=theirs).numpy())
 
 
+@pytest.mark.parametrize("shape", [(2.5,), ("two",), ((2, 4),), (2, -1)])
+def test_a_shape_of_other_than_whole_numbers_is_refused(shape: tuple[object, ...]) -> None:
+    with pytest.raises(sdtune.ConfigError, match=r"shape: got .*allowed: whole numbers from 0"):
+        sdtune.Generator(1).randn(*shape)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_add_noise_equals_diffusers(name: str) -> None:
     theirs, ours = make_pair(name, {})

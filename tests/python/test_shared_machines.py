@@ -102,3 +102,31 @@ def test_each_maker_of_processors_has_its_bound(tmp_path: Path, monkeypatch: pyt
         assert _spin_limit.spin_count() == count
     monkeypatch.setattr(_spin_limit, "CPU_INFO", tmp_path / "missing")
     assert _spin_limit.spin_count() == "3000"
+
+
+# What a child does that is forked before or after its parent has computed, with the error or "done" to the parent's stdout.
+FORK = """
+import os, sdtune
+compute = lambda: sdtune.StableDiffusionPipeline.from_pretrained({model!r})("a cat", num_inference_steps=2, output_type="np")
+if {parent_computes}: compute()
+child = os.fork()
+if not child:
+    try:
+        compute()
+        os.write(1, b"done")
+    except RuntimeError as error:
+        os.write(1, str(error).encode())
+    os._exit(0)
+os.waitpid(child, 0)
+compute()
+"""
+
+
+@pytest.mark.parametrize(("parent_computes", "settings", "said"), [
+    (True, {"OMP_NUM_THREADS": "2"}, "forked from one in which sdtune had computed"),
+    (True, {"OMP_NUM_THREADS": "1"}, "done"), (False, {"OMP_NUM_THREADS": "2"}, "done")])
+def test_a_process_forked_after_computing_is_refused_where_it_would_wait(
+        tiny_sd1: Path, parent_computes: bool, settings: dict[str, str], said: str) -> None:
+    done = python(FORK.format(model=str(tiny_sd1), parent_computes=parent_computes), **settings)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout

@@ -11,6 +11,7 @@ import diffusers
 import pytest
 import sdtune
 import torch
+from program import run
 from safetensors.torch import load_file, save_file
 
 FAMILIES = ("sd1", "sd2", "sdxl")
@@ -191,3 +192,21 @@ def test_generates_what_diffusers_generates_from_our_folder(folder: Path, tmp_pa
 
     assert error(3) <= 1e-4 < 10 * error(3) + 1e-3 < error(4)
 
+
+def test_float64_of_a_folder_is_rounded_only_when_asked(tiny_sd1: Path, tmp_path: Path) -> None:
+    """As in a single file: convert's --dtype auto says that it keeps every stored bit."""
+    wide = shutil.copytree(tiny_sd1, tmp_path / "wide")
+    file = next((wide / "vae").glob("*.safetensors"))
+    weights = load_file(file)
+    weights["quant_conv.bias"] = weights["quant_conv.bias"].double() / 3
+    save_file(weights, file, metadata={"format": "pt"})
+    words = ["convert", "--model", str(wide), "--output", str(tmp_path / "out.safetensors")]
+    for more in ([], ["--dry-run"]):
+        refused = run([*words, *more])
+        assert refused.returncode == 2 and refused.stderr.count("\n") == 1, refused.stderr
+        assert "holds float64 numbers (quant_conv.bias), which would be rounded" in refused.stderr
+    assert not (tmp_path / "out.safetensors").exists()
+    done = run([*words, "--dtype", "float32"])
+    assert done.returncode == 0, done.stderr
+    stored = load_file(tmp_path / "out.safetensors")["first_stage_model.quant_conv.bias"]
+    assert torch.equal(stored, weights["quant_conv.bias"].float())

@@ -14,6 +14,8 @@ struct RunFolder {
 
   std::filesystem::path config() const { return root / "config.yaml"; }
   std::filesystem::path record() const { return root / "run.json"; }
+  // Attempts that ended before their first step and are not in run.json yet.
+  std::filesystem::path unstarted() const { return root / "unstarted.json"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
   std::filesystem::path validation() const { return root / "validation.jsonl"; }
   std::filesystem::path identity() const { return root / "identity.jsonl"; }

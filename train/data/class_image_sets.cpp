@@ -30,14 +30,6 @@ std::int64_t class_image_count(const std::vector<ConceptOptions>& concepts) {
   return count;
 }
 
-std::int64_t generated_class_image_count(const std::vector<ConceptOptions>& concepts) {
-  std::int64_t count = 0;
-  for (const ClassImageSet& set : class_image_sets(concepts)) {
-    count += std::max<std::int64_t>(0, set.count - std::ssize(own_class_images(set.folder)));
-  }
-  return count;
-}
-
 ClassImageSettings class_image_settings(const ClassImageSet& set, const DataOptions& options, std::uint64_t seed,
                                         const ClassImageBase& base) {
   Json sampler = Json::object();  // what decides an image besides model, prompt and seed

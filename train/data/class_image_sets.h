@@ -27,9 +27,6 @@ std::vector<ClassImageSet> class_image_sets(const std::vector<ConceptOptions>& c
 // Images of all sets.
 std::int64_t class_image_count(const std::vector<ConceptOptions>& concepts);
 
-// Those of them that the user did not put into the sets' folders. Throws DataError as own_class_images.
-std::int64_t generated_class_image_count(const std::vector<ConceptOptions>& concepts);
-
 // The base that generates them.
 struct ClassImageBase {
   std::string hash;             // of its files

@@ -107,6 +107,14 @@ std::vector<fs::path> own_class_images(const fs::path& folder) {
   return images;
 }
 
+bool has_generated_class_images(const fs::path& folder) {
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (is_generated(at->path())) return true;
+  }
+  return false;
+}
+
 ClassImagePlan plan_class_images(const fs::path& folder, std::int64_t count, const ClassImageSettings& settings) {
   ClassImagePlan plan;
   plan.files = own_class_images(folder);

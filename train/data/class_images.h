@@ -39,6 +39,9 @@ struct ClassImagePlan {
 // Throws DataError listing each that cannot be read.
 std::vector<std::filesystem::path> own_class_images(const std::filesystem::path& folder);
 
+// Whether there may be images in it that an earlier run generated, with whatever settings.
+bool has_generated_class_images(const std::filesystem::path& folder);
+
 // Images that the user put into the folder come first; the rest are class-<index>-<settings key>.png. One of those
 // counts when it decodes and, where manifest.json lists it, has the hash given there. A folder that is not there is
 // empty. Throws DataError listing every image of the user's that cannot be read.

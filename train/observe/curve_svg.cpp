@@ -20,6 +20,13 @@ constexpr int kMostRows = 5, kMostColumns = 5;
 
 using Points = std::vector<std::pair<double, double>>;
 
+// Differences below this share of the values are rounding, and axes of them have no numbers of their own.
+constexpr double kSameShare = 1e-12;
+
+bool is_constant(double low, double high) {
+  return !(high - low > kSameShare * std::max(std::abs(low), std::abs(high)));
+}
+
 std::string short_number(double value) {
   return fmt::format("{:.4g}", value == 0 ? 0.0 : value);
 }
@@ -94,6 +101,7 @@ struct Axes {
 }  // namespace
 
 std::vector<double> axis_numbers(double low, double high, int most) {
+  if (is_constant(low, high)) return {low, high};
   const double rough = (high - low) / std::max(1, most - 1);
   const double power = std::pow(10.0, std::floor(std::log10(rough)));
   for (const double factor : {1.0, 2.0, 5.0, 10.0, 20.0, 50.0}) {
@@ -101,7 +109,7 @@ std::vector<double> axis_numbers(double low, double high, int most) {
     const double first = std::floor(low / step + 1e-9), last = std::ceil(high / step - 1e-9);
     if (last - first + 1 > most) continue;
     std::vector<double> numbers;
-    for (double at = first; at <= last; at += 1) numbers.push_back(at * step);
+    for (int i = 0; i <= static_cast<int>(last - first); ++i) numbers.push_back((first + i) * step);
     if (numbers.size() >= 2) return numbers;
   }
   return {low, high};
@@ -115,7 +123,7 @@ std::string curve_svg(const Curve& curve) {
   if (points.size() < 2 || points.back().first <= points.front().first) return {};
   const auto by_value = [](const auto& left, const auto& right) { return left.second < right.second; };
   const auto [low, high] = std::minmax_element(points.begin(), points.end(), by_value);
-  if (!(high->second > low->second)) return {};
+  if (is_constant(low->second, high->second)) return {};
   const Axes axes{axis_numbers(low->second, high->second, kMostRows),
                   axis_numbers(points.front().first, points.back().first, kMostColumns)};
   const std::string name = curve.name + (curve.unit.empty() ? "" : " (" + curve.unit + ")");

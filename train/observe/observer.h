@@ -113,8 +113,9 @@ struct EndEvent {
   std::filesystem::path model_path = {};  // the result's folder; empty unless kDone
   double seconds = 0;                     // of this attempt
   ExitCode code = ExitCode::kDone;
-  std::string cause = {};   // why it ended, in words: "all steps are done", "SIGTERM", ...
-  bool is_partial = false;  // kDone before the last step: the budget is spent
+  std::string cause = {};                 // why it ended, in words: "all steps are done", "SIGTERM", ...
+  bool is_partial = false;                // kDone before the last step: the budget is spent
+  std::filesystem::path checkpoint = {};  // the newest; empty when none was written
 };
 
 class Observer {
@@ -123,8 +124,7 @@ class Observer {
   virtual void on_preparation(const PreparationEvent&) {}
   virtual void on_generation(const GenerationEvent&) {}
   virtual void on_start(const RunSummary&) {}
-  // A long part that is not a step ("reading photos", "generating class images"), again at each piece of progress:
-  // `done` of `total` pieces; total 0 means that the number is not known.
+  // A long part that is not a step ("reading photos"), again at each piece: `done` of `total`; 0: not known.
   virtual void on_phase(const std::string& /*name*/, std::int64_t /*done*/, std::int64_t /*total*/) {}
   virtual void on_estimate(const EstimateEvent&) {}
   virtual void on_step(const StepEvent&) {}

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <system_error>
 #include <utility>
 
 #include "model/base/error.h"
@@ -19,7 +21,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kMostPhotos = 12, kMostStepsShown = 10, kMostPairs = 4;
+constexpr std::size_t kMostPhotos = 12, kMostStepsShown = 10;
+constexpr std::size_t kMostPairs = 16;                                        // as many as report_images allows
 constexpr std::int64_t kPhotoSide = 160, kImageSide = 256, kStripSide = 112;  // px, longest: 3 MB of photos together
 constexpr std::int64_t kSmall = 100;  // px: images below this are enlarged with their pixels as squares
 
@@ -43,7 +46,7 @@ std::string seed_of(const fs::path& image) {
 }
 
 // samples/step-00000100 -> its images, in the order of the steps.
-std::map<std::int64_t, std::vector<fs::path>> validations(const fs::path& run) {
+std::map<std::int64_t, std::vector<fs::path>> validations(const ReportState& state, const fs::path& run) {
   std::map<std::int64_t, std::vector<fs::path>> found;
   std::error_code absent;
   for (const fs::directory_entry& entry : fs::directory_iterator(run / "samples", absent)) {
@@ -51,10 +54,19 @@ std::map<std::int64_t, std::vector<fs::path>> validations(const fs::path& run) {
     std::int64_t step = 0;
     if (!name.starts_with("step-")) continue;
     const auto [end, status] = std::from_chars(name.data() + 5, name.data() + name.size(), step);
+    if (!state.has_validation(step)) continue;
     std::vector<fs::path> images = images_in(entry.path(), "");
     if (status == std::errc() && !images.empty()) found[step] = std::move(images);
   }
   return found;
+}
+
+// What changes with a file's content, since a file of the same name may be another one by the next page.
+std::string version_of(const fs::path& file) {
+  std::error_code no_size, no_time;
+  const std::uintmax_t size = fs::file_size(file, no_size);
+  const auto time = static_cast<std::int64_t>(fs::last_write_time(file, no_time).time_since_epoch().count());
+  return no_size || no_time ? "" : std::to_string(size) + ' ' + std::to_string(time);
 }
 
 std::string content_of(const fs::path& file) {
@@ -82,7 +94,8 @@ fs::path comparison_folder(const fs::path& run) {
 }
 
 std::string PageImages::image(const fs::path& path, const std::string& description, std::int64_t longest) {
-  const auto [known, is_new] = known_.try_emplace(path.string() + '\n' + description + '\n' + std::to_string(longest));
+  const std::string key = path.string() + '\n' + version_of(path) + '\n' + description + '\n' + std::to_string(longest);
+  const auto [known, is_new] = known_.try_emplace(key);
   if (!is_new) return known->second;
   try {
     const model::Preview seen = model::preview_image(read_file(path), path.string(), longest);
@@ -112,13 +125,13 @@ std::string PageImages::photos(const ReportData& data) {
   return "<div class=\"photos\">\n" + html + "</div>\n" + rest;
 }
 
-std::string PageImages::comparison(const ReportData& data) {
+std::string PageImages::comparison(const ReportState& state, const ReportData& data) {
   const fs::path own = comparison_folder(data.folder);
   std::vector<fs::path> base = images_in(own, "base-"), model = images_in(own, "model-");
   std::string prompt = content_of(own / "prompt.txt");
   std::string model_name = "model";
   if (base.empty() || model.empty()) {
-    const std::map<std::int64_t, std::vector<fs::path>> steps = validations(data.folder);
+    const std::map<std::int64_t, std::vector<fs::path>> steps = validations(state, data.folder);
     if (steps.size() < 2 || steps.begin()->first != 0) return {};
     base = steps.begin()->second;
     model = steps.rbegin()->second;
@@ -137,8 +150,8 @@ std::string PageImages::comparison(const ReportData& data) {
   return said + "<div class=\"pairs\">\n" + rows[0] + "</div>\n<p></p>\n<div class=\"pairs\">\n" + rows[1] + "</div>\n";
 }
 
-std::string PageImages::over_steps(const ReportData& data) {
-  const std::map<std::int64_t, std::vector<fs::path>> steps = validations(data.folder);
+std::string PageImages::over_steps(const ReportState& state, const ReportData& data) {
+  const std::map<std::int64_t, std::vector<fs::path>> steps = validations(state, data.folder);
   const auto likeness = ReportData::values(data.identity, "identity");
   const auto loss = ReportData::values(data.validation, "loss");
   std::string html;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -13,6 +14,8 @@ namespace sdtune::train {
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr const char* kDigest = "exam";  // of a line of identity.jsonl
 
 std::string text_of(const fs::path& path) {
   try {
@@ -29,6 +32,19 @@ std::vector<Json> read_lines(const fs::path& path) {
     Json line = Json::parse(text, nullptr, false);
     if (line.is_object() && line.contains("step") && line["step"].is_number_integer()) lines.push_back(std::move(line));
   }
+  return lines;
+}
+
+// The results of one kind of evaluation only, as IdentityCurve takes them: scores of another digest `exam` cannot be
+// compared with these, and of a step that is there twice the first one counts. Those of steps that will be done again
+// stay: the same digest and the same step mean the same weights.
+std::vector<Json> comparable(std::vector<Json> lines) {
+  if (lines.empty()) return lines;
+  const Json digest = lines.back().value(kDigest, Json());
+  std::set<std::int64_t> steps;
+  std::erase_if(lines, [&](const Json& line) {
+    return line.value(kDigest, Json()) != digest || !steps.insert(line.at("step").get<std::int64_t>()).second;
+  });
   return lines;
 }
 
@@ -74,7 +90,7 @@ ReportData read_report_data(const fs::path& folder) {
   data.folder = folder;
   data.steps = read_lines(folder / "metrics.jsonl");
   data.validation = read_lines(folder / "validation.jsonl");
-  data.identity = read_lines(folder / "identity.jsonl");
+  data.identity = comparable(read_lines(folder / "identity.jsonl"));
   data.record = Json::parse(text_of(folder / "run.json"), nullptr, false);
   if (!data.record.is_object()) data.record = Json::object();
   data.options = read_options(text_of(folder / "config.yaml"));

@@ -21,7 +21,7 @@ struct ReportData {
   std::filesystem::path folder;
   std::vector<Json> steps;       // metrics.jsonl
   std::vector<Json> validation;  // validation.jsonl
-  std::vector<Json> identity;    // identity.jsonl
+  std::vector<Json> identity;    // identity.jsonl: what can be compared with its last line
   Json record;                   // run.json; an empty object where there is none
   std::vector<ChosenOption> options;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 #include "model/base/clock.h"
@@ -50,11 +51,17 @@ void ReportPage::on_start(const RunSummary& summary) {
 }
 
 void ReportPage::on_step(const StepEvent&) {
+  if (!std::exchange(has_trained_, true)) remove_comparison();
   if (clock_() >= next_) write();
+}
+
+void ReportPage::on_validation(const ValidationEvent& event) {
+  state_.validated.insert(event.step);
 }
 
 void ReportPage::on_warning(const Problem& problem) {
   state_.warnings.push_back(problem.line());
+  if (state_.end && !is_writing_) write();  // of an observer that ends after this one; not of this one itself
 }
 
 void ReportPage::on_end(const EndEvent& event) {
@@ -63,8 +70,22 @@ void ReportPage::on_end(const EndEvent& event) {
   write();
 }
 
+// Only now: an attempt that trains nothing, or ends before its first step, leaves the model that they show.
+void ReportPage::remove_comparison() {
+  const fs::path folder = comparison_folder(state_.summary.output);
+  std::error_code absent;
+  if (!fs::exists(folder, absent)) return;
+  try {
+    files_.remove_tree(folder);
+  } catch (const Error& error) {
+    if (!warn_) return;
+    warn_({folder.string(), error.problems().front().what, "report.html may show images of the model before this run"});
+  }
+}
+
 void ReportPage::write() {
   const double began = clock_();
+  is_writing_ = true;
   const fs::path path = state_.summary.output / "report.html";
   try {
     write_file_atomically(files_, path, page());
@@ -73,6 +94,7 @@ void ReportPage::write() {
       warn_({path.string(), error.problems().front().what, "the run itself is as it should be"});
     }
   }
+  is_writing_ = false;
   const double ended = clock_();
   next_ = ended + std::max(kShortestInterval, kCostFactor * (ended - began));
 }
@@ -89,8 +111,9 @@ std::string ReportPage::page() {
          refresh + "<title>sdtune: " + title + "</title><style>" + kReportStyle + "</style></head><body>\n<h1>" +
          title + "</h1>\n<p class=\"soft\">" + html_escaped(state_text(state_, data)) + "</p>\n" +
          html_section("Photos", pictures_.photos(data)) +
-         html_section("Base and model, same prompt and seeds", pictures_.comparison(data)) +
-         html_section("Likeness and validation over the steps", pictures_.over_steps(data) + result_curves(data)) +
+         html_section("Base and model, same prompt and seeds", pictures_.comparison(state_, data)) +
+         html_section("Likeness and validation over the steps",
+                      pictures_.over_steps(state_, data) + result_curves(data)) +
          html_section("Curves", step_curves(data)) + html_section("The run", facts_table(state_, data)) +
          html_section("What was set, and where it came from", options_table(data)) +
          configuration(folder / "config.yaml") + html_section("Cost", cost_table(state_, data)) +

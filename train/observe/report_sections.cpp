@@ -108,7 +108,9 @@ std::string state_text(const ReportState& state, const ReportData& data) {
   const std::string after = " after step " + std::to_string(end.step) + of;
   if (end.end == RunEnd::kFailed) return "failed" + (end.cause.empty() ? "" : ": " + end.cause);
   if (end.end == RunEnd::kStopped) {
-    return "stopped" + after + (end.cause.empty() ? "" : " by " + end.cause) + "; it can be resumed";
+    const std::string cause = end.cause.empty() ? "" : " by " + end.cause;
+    if (end.step == 0 && end.checkpoint.empty()) return "stopped before the first step" + cause;
+    return "stopped" + after + cause + "; it can be resumed";
   }
   const std::string best =
       end.model_step == end.step ? "" : "; the model is that of step " + std::to_string(end.model_step);

@@ -1,7 +1,9 @@
 // The words, numbers and tables of report.html.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,11 @@ struct ReportState {
   double now = 0;  // s since 1970
   std::optional<double> price_per_hour;
   std::vector<std::string> warnings;
+  std::set<std::int64_t> validated;  // steps, by this attempt
+
+  // Whether images of that step are this run's: an earlier attempt may have left those of steps beyond the one that
+  // this attempt resumed from, and options may have changed since.
+  bool has_validation(std::int64_t step) const { return step <= summary.first_step || validated.contains(step); }
 };
 
 std::string html_row(const std::vector<std::string>& cells);  // escaped; "" where the last one is empty

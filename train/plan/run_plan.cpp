@@ -7,6 +7,7 @@
 
 #include "model/core/device.h"
 #include "model/files/install_paths.h"
+#include "model/generate/generate_options.h"
 #include "model/pipeline/bundle_configs.h"
 #include "model/pipeline/empty_bundle.h"
 #include "model/single_file/published_configs.h"
@@ -17,6 +18,7 @@
 #include "train/data/photo_set.h"
 #include "train/precision/mixed_precision.h"
 #include "train/preflight/preflight_checks.h"
+#include "train/resume/resume_fingerprint.h"
 
 namespace sdtune::train {
 namespace {
@@ -52,7 +54,46 @@ void count_photos(const PlanRequest& request, PlannedRun& run) {
   for (const Photo& photo : found.photos) run.epoch_photos += photo.repeats;
 }
 
-PlannedRun planned_run(const PlanRequest& request, const model::ModelBundle& bundle) {
+// The hash of the base's files, which may be gigabytes: read once, and only where it is asked for.
+class BaseHash {
+ public:
+  explicit BaseHash(const PlanRequest& request) : request_(request) {}
+  bool has_base() const { return request_.family.empty(); }  // a published model's files are not here
+  const std::string& text() {
+    if (text_.empty()) text_ = hash_of_base(model::find_base(request_.config.run.base));
+    return text_;
+  }
+
+ private:
+  const PlanRequest& request_;
+  std::string text_;
+};
+
+// As training finds them: what an earlier run has generated with the same settings is used again.
+std::int64_t missing_class_images(const ClassImageSet& set, const PlannedRun& run, const model::ModelBundle& bundle,
+                                  BaseHash& hash) {
+  if (!hash.has_base() || !has_generated_class_images(set.folder)) {
+    return std::max<std::int64_t>(0, set.count - std::ssize(own_class_images(set.folder)));
+  }
+  DataOptions data = run.config.data;
+  if (!data.class_guidance_scale) data.class_guidance_scale = model::default_guidance_scale(bundle.is_xl());
+  const auto seed = static_cast<std::uint64_t>(run.config.run.seed);
+  const ClassImageSettings settings =
+      class_image_settings(set, data, seed, {hash.text(), bundle.scheduler_class, bundle.scheduler_config});
+  return std::ssize(plan_class_images(set.folder, set.count, settings).missing);
+}
+
+void count_class_images(PlannedRun& run, const model::ModelBundle& bundle, BaseHash& hash) {
+  DataOptions data = run.config.data;
+  if (data.class_data_dir.empty()) data.class_data_dir = run_folder(run.config).class_images().string();
+  run.class_images = run.generated_class_images = 0;
+  for (const ClassImageSet& set : class_image_sets(concepts_of(data))) {
+    run.class_images += set.count;
+    run.generated_class_images += missing_class_images(set, run, bundle, hash);
+  }
+}
+
+PlannedRun planned_run(const PlanRequest& request, const model::ModelBundle& bundle, BaseHash& hash) {
   PlannedRun run;
   run.config = request.config;
   run.model = request.family.empty() ? request.config.run.base : request.family;
@@ -71,13 +112,7 @@ PlannedRun planned_run(const PlanRequest& request, const model::ModelBundle& bun
   run.total_steps = total_steps(options, run.photos, run.epoch_photos, run.batch).steps;
   if (run.config.data.with_prior_preservation) {
     run.class_images = run.generated_class_images = run.config.data.num_class_images;
-    if (!request.photos) {
-      DataOptions data = run.config.data;
-      if (data.class_data_dir.empty()) data.class_data_dir = run_folder(run.config).class_images().string();
-      const std::vector<ConceptOptions> concepts = concepts_of(data);
-      run.class_images = class_image_count(concepts);
-      run.generated_class_images = generated_class_image_count(concepts);
-    }
+    if (!request.photos) count_class_images(run, bundle, hash);
   }
   run.total_parameters = count_parameters(bundle);
   return run;
@@ -159,10 +194,10 @@ std::vector<Saving> find_savings(TrainConfig config, ModelTrace& trace, TrainedB
 }
 
 // All but the program's own memory.
-RunPlan traced_plan(const PlanRequest& request, bool of_this_cpu) {
+RunPlan traced_plan(const PlanRequest& request, bool of_this_cpu, BaseHash& hash) {
   model::ModelBundle bundle = model::empty_bundle(configs_of(request), {});
   RunPlan plan;
-  plan.run = planned_run(request, bundle);
+  plan.run = planned_run(request, bundle, hash);
   const TrainedBatch batch = trained_batch(plan.run, bundle);
   ModelTrace trace(plan.run.config, std::move(bundle), of_this_cpu);
   for (const ModuleParameter& parameter : trace.trained()) plan.run.trainable_parameters += parameter.weight.numel();
@@ -176,9 +211,9 @@ RunPlan traced_plan(const PlanRequest& request, bool of_this_cpu) {
 }
 
 // With the program's own memory, measured before another trace leaves more of it.
-RunPlan traced_plan(PlanRequest request, const std::string& precision, bool of_this_cpu) {
+RunPlan traced_plan(PlanRequest request, const std::string& precision, bool of_this_cpu, BaseHash& hash) {
   request.config.precision.mixed_precision = precision;
-  RunPlan plan = traced_plan(request, of_this_cpu);
+  RunPlan plan = traced_plan(request, of_this_cpu, hash);
   const MemoryPart cpu = program_on_cpu(), gpu = program_on_gpu();
   plan.on_cpu.add_program(cpu);
   plan.on_gpu.add_program(gpu);
@@ -196,9 +231,10 @@ RunPlan plan_of_devices(const PlanRequest& request) {
   const bool is_for_cpu = request.config.run.device == "cpu";
   const std::string of_cpu = resolve_mixed_precision(asked, torch::kCPU, "");
   const bool is_left_open = is_left_to_device(asked) && !is_for_cpu;
-  RunPlan plan = traced_plan(request, is_left_open ? "bf16" : of_cpu, false);
+  BaseHash hash(request);
+  RunPlan plan = traced_plan(request, is_left_open ? "bf16" : of_cpu, false, hash);
   if (!request.family.empty() || (!is_for_cpu && model::has_usable_gpu())) return plan;
-  const RunPlan here = traced_plan(request, of_cpu, true);
+  const RunPlan here = traced_plan(request, of_cpu, true, hash);
   if (is_left_open) plan.run.cpu_precision = of_cpu;
   plan.on_cpu = here.on_cpu;
   plan.activations = here.activations;

@@ -24,7 +24,7 @@ struct PlannedRun {
   std::string cpu_precision;  // mixed_precision on a CPU, where it is another one; else ""
   std::string model;          // base or family
   std::int64_t photos = 0, class_images = 0;
-  std::int64_t generated_class_images = 0;  // those that the user did not put into class_data_dir
+  std::int64_t generated_class_images = 0;  // those that are not there yet, the user's or an earlier run's
   std::int64_t epoch_photos = 0;            // shown in one epoch, repeats counted
   std::int64_t batch = 1;                   // effective, of all ranks
   std::int64_t ranks = 1;
@@ -58,8 +58,9 @@ struct RunPlan {
   std::vector<Saving> savings;          // each with those before it
 };
 
-// Reads configs and photo folders, no weights. Throws ConfigError, WeightError and DataError for what is wrong with
-// them; a configuration without photos needs `photos`.
+// Reads configs and photo folders; weights only where an earlier run has generated class images, whose settings name
+// the base by its content. Throws ConfigError, WeightError and DataError for what is wrong with them; a configuration
+// without photos needs `photos`.
 RunPlan plan_run(const PlanRequest& request);
 
 }  // namespace sdtune::train

@@ -1,6 +1,7 @@
 // The checks of the photo folders.
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "train/config/concept_options.h"
@@ -49,9 +50,19 @@ void check_class_images(const TrainConfig& config, std::vector<Problem>& problem
   }
 }
 
-// Prompts of the identity evaluation and of the trained model say the word: one that was never trained means nothing.
-void check_trigger_word(const DataOptions& options, const std::vector<Photo>& photos, std::vector<Problem>& problems) {
+// Prompts of the identity evaluation and of the trained model say the word: one that was never trained means nothing,
+// and one for several subjects would measure each of them by the same prompts.
+void check_trigger_word(const TrainConfig& config, const std::vector<Photo>& photos, std::vector<Problem>& problems) {
+  const DataOptions& options = config.data;
   if (options.trigger_word.empty() || photos.empty()) return;
+  if (options.concepts.size() > 1 && config.identity.identity_steps) {
+    problems.push_back({"trigger_word",
+                        "is one word for all subjects, so identity_steps cannot tell the " +
+                            std::to_string(options.concepts.size()) + " of concepts apart (got " +
+                            options.trigger_word + ")",
+                        "leave it out: [trigger] in a caption is then the words of its subject's instance_prompt"});
+    return;
+  }
   const bool is_said = std::any_of(photos.begin(), photos.end(), [&](const Photo& photo) {
     return says_trigger(photo.caption, options.trigger_word);
   });
@@ -77,7 +88,7 @@ PhotoReport check_photos(const TrainConfig& config, const PortraitReaderSource& 
     const PhotoFolder& folder = report.folder;
     if (options.on_bad_image == "stop" || folder.photos.empty()) append(problems, folder.bad);
     const std::string& resumed = config.checkpoint.resume_from_checkpoint;  // a run may have begun before this check
-    if (resumed.empty() || resumed == "auto") check_trigger_word(options, folder.photos, problems);
+    if (resumed.empty() || resumed == "auto") check_trigger_word(config, folder.photos, problems);
     if (config.objective.masked_loss) append(problems, mask_problems(folder.photos));
     return report;
   } catch (const Error& error) {

@@ -1,6 +1,7 @@
 // The check of the checkpoint to resume from: whether it is whole, and whether this run is the one that wrote it.
 #include <filesystem>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "model/base/json.h"
@@ -71,6 +72,17 @@ std::vector<ClassImage> class_images_there(const TrainConfig& run, const ClassIm
   return images;
 }
 
+// Where the curve of the rate depends on the steps, a changed number of them is a changed option already.
+void check_steps(const ResumePoint& resume, const TrainConfig& run, const ResumeFingerprint& now,
+                 std::vector<Problem>& problems) {
+  const std::int64_t wanted = *run.run.max_train_steps, done = resume.state.step;
+  if (now.settings.contains("max_train_steps") || done <= wanted) return;
+  problems.push_back({"max_train_steps",
+                      "is less than the checkpoint has done (got " + std::to_string(wanted) + "; allowed: at least " +
+                          std::to_string(done) + ")",
+                      "a model of fewer steps is a new run: choose another --output, or an earlier checkpoint"});
+}
+
 std::vector<Problem> changes_since(const ResumePoint& resume, const TrainConfig& config,
                                    const model::ModelSurvey& survey, std::vector<Photo> photos,
                                    std::string& base_hash) {
@@ -88,6 +100,7 @@ std::vector<Problem> changes_since(const ResumePoint& resume, const TrainConfig&
   now.images = fingerprint_images(photos, class_images, run.objective.masked_loss);
   now.images.merge(expected);
   std::vector<Problem> problems = fingerprint_changes(completed_fingerprint(resume.state.fingerprint, now), now);
+  check_steps(resume, run, now, problems);
   check_precision(run, problems);
   return problems;
 }

@@ -1,6 +1,7 @@
 #include "train/run/attempt_ledger.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 
 #include "model/base/clock.h"
@@ -44,12 +45,16 @@ std::string without_number(const std::string& device) {
   return device.starts_with("cuda") ? device.substr(std::min(device.find('('), device.size())) : device;
 }
 
-}  // namespace
+// Causes, the words of an error, may name files, whose names need not be UTF-8.
+void write_attempts(FileSystem& files, const std::filesystem::path& file, const Json& record) {
+  write_file_atomically(files, file, record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
 
-Json read_attempts(const RunFolder& folder) {
-  if (!is_file(folder.record())) return Json::array();
+// None where there is no such file or it is none of ours.
+Json attempts_in(const std::filesystem::path& file) {
+  if (!is_file(file)) return Json::array();
   try {
-    const Json record = read_json(folder.record());
+    const Json record = read_json(file);
     if (!record.contains("attempts") || !record["attempts"].is_array()) return Json::array();
     Json attempts = Json::array();
     for (const Json& attempt : record["attempts"]) {
@@ -61,22 +66,53 @@ Json read_attempts(const RunFolder& folder) {
   }
 }
 
+// A kill between the writing of run.json and the removal of the other file leaves them in both.
+bool is_among(const Json& attempts, const Json& wanted) {
+  return std::any_of(attempts.begin(), attempts.end(), [&](const Json& attempt) {
+    return attempt.value("started", Json()) == wanted.value("started", Json());
+  });
+}
+
+// Where they began they also ended.
+void add_unstarted_attempts(Json& attempts, const RunFolder& folder, std::int64_t first_step) {
+  for (Json attempt : attempts_in(folder.unstarted())) {
+    if (is_among(attempts, attempt)) continue;
+    attempt["attempt"] = static_cast<std::int64_t>(attempts.size()) + 1;
+    attempt["first_step"] = first_step;
+    attempt["last_step"] = first_step;
+    attempt["redone_steps"] = 0;
+    attempts.push_back(std::move(attempt));
+  }
+}
+
+}  // namespace
+
+Json read_attempts(const RunFolder& folder) {
+  return attempts_in(folder.record());
+}
+
 Json attempts_before(const RunFolder& folder, std::int64_t first_step) {
   Json attempts = read_attempts(folder);
   for (Json& attempt : attempts) {
     if (!attempt.contains("ended")) fill_in(attempt, folder);
   }
-  if (attempts.empty()) return attempts;
-  Json& last = attempts.back();
-  if (last["last_step"].is_number_integer()) {
-    last["redone_steps"] = std::max<std::int64_t>(0, last["last_step"].get<std::int64_t>() - first_step);
+  if (!attempts.empty()) {
+    Json& last = attempts.back();
+    if (last["last_step"].is_number_integer()) {
+      last["redone_steps"] = std::max<std::int64_t>(0, last["last_step"].get<std::int64_t>() - first_step);
+    }
   }
+  add_unstarted_attempts(attempts, folder, first_step);
   return attempts;
 }
 
 std::optional<Problem> device_change(const Json& attempts, const std::string& device) {
-  if (attempts.empty() || !attempts.back().value("device", Json()).is_string()) return std::nullopt;
-  const auto before = attempts.back()["device"].get<std::string>();
+  std::string before;
+  for (const Json& attempt : attempts) {
+    const Json said = attempt.value("device", Json());
+    if (said.is_string()) before = said.get<std::string>();
+  }
+  if (before.empty()) return std::nullopt;
   if (without_number(before) == without_number(device)) return std::nullopt;
   return Problem{
       "device", "is now " + device + ", and was " + before + " before",
@@ -109,21 +145,39 @@ void AttemptLedger::on_checkpoint(const CheckpointEvent& event) {
   saved_step_ = event.step;
 }
 
+void AttemptLedger::write_end(const EndEvent& event) {
+  Json record = read_json(folder_.record());
+  Json& attempt = record.at("attempts").back();
+  attempt["ended"] = whole_seconds_since_1970();
+  attempt["last_step"] = last_step_;
+  attempt["cause"] = event.cause;
+  attempt["exit_code"] = static_cast<int>(event.code);
+  attempt["redone_steps"] = event.end == RunEnd::kDone ? 0 : last_step_ - saved_step_;
+  write_attempts(files_, folder_.record(), record);
+}
+
+// One that was refused leaves the folder as it was, and one that ended at once has spent nothing.
+void AttemptLedger::add_unstarted(const EndEvent& event) {
+  const std::int64_t ended = whole_seconds_since_1970();
+  if (ended <= started_ || event.code == ExitCode::kBadInput || event.code == ExitCode::kNoCheckpoint) return;
+  Json record = {{"attempts", attempts_in(folder_.unstarted())}};
+  record["attempts"].push_back(
+      {{"started", started_}, {"ended", ended}, {"cause", event.cause}, {"exit_code", static_cast<int>(event.code)}});
+  write_attempts(files_, folder_.unstarted(), record);
+}
+
 void AttemptLedger::on_end(const EndEvent& event) {
-  if (!began_) return;
+  const std::filesystem::path file = began_ ? folder_.record() : folder_.unstarted();
   try {
-    Json record = read_json(folder_.record());
-    Json& attempt = record.at("attempts").back();
-    attempt["ended"] = whole_seconds_since_1970();
-    attempt["last_step"] = last_step_;
-    attempt["cause"] = event.cause;
-    attempt["exit_code"] = static_cast<int>(event.code);
-    attempt["redone_steps"] = event.end == RunEnd::kDone ? 0 : last_step_ - saved_step_;
-    write_file_atomically(files_, folder_.record(), record.dump(2) + "\n");
+    if (began_) {
+      write_end(event);
+    } else {
+      add_unstarted(event);
+    }
   } catch (const Error& error) {
-    if (warn_) warn_({folder_.record().string(), error.problems().front().what, "it does not say how the run ended"});
+    if (warn_) warn_({file.string(), error.problems().front().what, "it does not say how the run ended"});
   } catch (const Json::exception&) {
-    if (warn_) warn_({folder_.record().string(), "has no attempts any more", "it does not say how the run ended"});
+    if (warn_) warn_({file.string(), "has no attempts any more", "it does not say how the run ended"});
   }
 }
 

@@ -1,6 +1,7 @@
 // The files that every run writes about itself.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -9,12 +10,15 @@
 
 namespace sdtune::train {
 
-// The caller's observers and those of the run's own files, on the first rank; nothing on the others.
+// The caller's observers and those of the run's own files, on the first rank; nothing on the others. Each of them is
+// told of what another one warns of, so that the report has it, too.
 class RunObservers {
  public:
-  // `more` must outlive this and see every event, too.
+  // `more` must outlive this and see every event, too. `started`: this attempt, s since 1970.
   RunObservers(const TrainConfig& config, const std::vector<Observer*>& callers, const std::vector<Observer*>& more,
-               bool is_first);
+               bool is_first, std::int64_t started);
+  RunObservers(const RunObservers&) = delete;  // what is in it warns through it
+  RunObservers& operator=(const RunObservers&) = delete;
 
   const std::vector<Observer*>& all() const { return all_; }
 

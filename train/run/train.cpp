@@ -48,8 +48,8 @@ void clear_folder(FileSystem& files, const RunFolder& folder) {
     if (std::filesystem::exists(part)) files.remove_tree(part);
   }
   for (const std::filesystem::path& file :
-       {folder.config(), folder.record(), folder.metrics(), folder.validation(), folder.identity(), folder.report(),
-        folder.last_error(), folder.root / "trackers.json", folder.root / "trackers.log"}) {
+       {folder.config(), folder.record(), folder.unstarted(), folder.metrics(), folder.validation(), folder.identity(),
+        folder.report(), folder.last_error(), folder.root / "trackers.json", folder.root / "trackers.log"}) {
     if (std::filesystem::exists(file)) files.unlink(file);
   }
   std::error_code none;
@@ -81,6 +81,27 @@ struct Training {
   std::int64_t started;  // s since 1970
 };
 
+// Those who are told of warnings: the callers, and while there are any the run's own observers. It must not move.
+struct Warned {
+  std::vector<Observer*> observers;
+  Warn warn() const {
+    return [this](const Problem& problem) { tell(observers, &Observer::on_warning, problem); };
+  }
+};
+
+class WarnedScope {
+ public:
+  WarnedScope(Warned& warned, std::vector<Observer*> observers)
+      : warned_(warned), before_(std::exchange(warned.observers, std::move(observers))) {}
+  ~WarnedScope() { warned_.observers = before_; }
+  WarnedScope(const WarnedScope&) = delete;
+  WarnedScope& operator=(const WarnedScope&) = delete;
+
+ private:
+  Warned& warned_;
+  std::vector<Observer*> before_;
+};
+
 // A run that may go on with an earlier one keeps its ledger.
 bool continues(const TrainConfig& config) {
   return !config.checkpoint.resume_from_checkpoint.empty();
@@ -94,12 +115,14 @@ void record_attempt(const Training& training, Run& run) {
     if (change) tell(training.observers, &Observer::on_warning, *change);
   }
   write_run_record(real_file_system(), run, {earlier, training.started});
+  const std::filesystem::path unstarted = training.folder.unstarted();  // they are in the record now
+  if (is_file(unstarted)) real_file_system().unlink(unstarted);
 }
 
 EndEvent end_of(const TrainResult& result, double seconds) {
   const RunEnd end = result.code == ExitCode::kDone ? RunEnd::kDone : RunEnd::kStopped;
-  return {end,     result.step, result.model_step, result.model_path,
-          seconds, result.code, result.cause,      result.is_partial};
+  return {end,         result.step,  result.model_step, result.model_path, seconds,
+          result.code, result.cause, result.is_partial, result.checkpoint};
 }
 
 // With the words of the notice, where this machine got one.
@@ -263,7 +286,7 @@ void tell_waiting_ranks(const Error& error, const StopFlag& stop) {
   say_failure_before_meeting(ranks, error, stop);
 }
 
-TrainResult train_or_refuse(const TrainConfig& config, const std::vector<Observer*>& observers, RunNotifier& notifier,
+TrainResult train_or_refuse(const TrainConfig& config, Warned& warned, RunNotifier& notifier,
                             const PortraitReaderSource& portrait_readers, StopFlag& stop) {
   using Seconds = std::chrono::seconds;
   const auto started = std::chrono::duration_cast<Seconds>(std::chrono::system_clock::now().time_since_epoch());
@@ -285,9 +308,9 @@ TrainResult train_or_refuse(const TrainConfig& config, const std::vector<Observe
   const RankEnv ranks = read_rank_env();
   const double earlier = is_first && continues(config) ? seconds_of(attempts_before(folder, 0)) : 0;
   RunBudget budget(config.rental, config.observe.price_per_hour, earlier);
-  const Warn warn = [&](const Problem& problem) { tell(observers, &Observer::on_warning, problem); };
-  PreemptionGuard guard(config.rental, ranks.local_rank == 0, stop, warn);
-  const RunObservers run_observers(config, observers, {&budget, &guard, &notifier}, is_first);
+  PreemptionGuard guard(config.rental, ranks.local_rank == 0, stop, warned.warn());
+  const RunObservers run_observers(config, warned.observers, {&budget, &guard, &notifier}, is_first, started.count());
+  const WarnedScope scope(warned, is_first ? run_observers.all() : warned.observers);
   return train_locked(
       {config, folder, is_first, budget, guard, run_observers.all(), portrait_readers, stop, started.count()}, ranks,
       std::move(preflight));
@@ -305,25 +328,26 @@ void finish(const TrainConfig& config, RunNotifier& notifier, const EndEvent& en
 }
 
 // Silent where its address is refused.
-RunNotifier notifier_of(const TrainConfig& config, const std::vector<Observer*>& observers) {
+RunNotifier notifier_of(const TrainConfig& config, const Warned& warned) {
   const std::string url = notify_problems(config.rental.notify).empty() ? config.rental.notify : "";
-  return {url, run_folder(config).root,
-          [observers](const Problem& problem) { tell(observers, &Observer::on_warning, problem); }};
+  return {url, run_folder(config).root, warned.warn()};
 }
 
 }  // namespace
 
 void finish_run(const TrainConfig& config, const Error& error, const std::vector<Observer*>& observers) {
-  RunNotifier notifier = notifier_of(config, observers);
+  const Warned warned{observers};
+  RunNotifier notifier = notifier_of(config, warned);
   finish(config, notifier, failure_of(error), observers);
 }
 
 TrainResult train(const TrainConfig& config, const std::vector<Observer*>& observers,
                   const PortraitReaderSource& portrait_readers, StopFlag& stop) {
-  RunNotifier notifier = notifier_of(config, observers);
+  Warned warned{observers};
+  RunNotifier notifier = notifier_of(config, warned);
   const model::TensorMemoryScope memory;
   try {
-    const TrainResult result = train_or_refuse(config, observers, notifier, portrait_readers, stop);
+    const TrainResult result = train_or_refuse(config, warned, notifier, portrait_readers, stop);
     model::release_tensor_memory();
     finish(config, notifier, end_of(result, 0), observers);
     return result;

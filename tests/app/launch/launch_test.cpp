@@ -36,6 +36,14 @@ TEST(Rendezvous, IsAHostAndAPort) {
   }
 }
 
+TEST(LaunchGrace, CoversTheTrackersOfRank0) {
+  LaunchOptions options;
+  options.grace = 30;
+  EXPECT_EQ(grace_with_trackers(options, 120), 150);
+  options.node_rank = 1;
+  EXPECT_EQ(grace_with_trackers(options, 120), 30);
+}
+
 TEST(LaunchProblems, NameWhatContradicts) {
   LaunchOptions options;
   EXPECT_THAT(launch_problems(options), IsEmpty());

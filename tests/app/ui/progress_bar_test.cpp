@@ -97,6 +97,18 @@ TEST_F(Progress, MessagesStayAboveTheBar) {
               HasSubstr("\nstopped after step 1, 1:01:01; state saved, --resume-from-checkpoint latest resumes\n"));
 }
 
+TEST_F(Progress, AStopBeforeTheFirstStepSaysWhetherStateWasSaved) {
+  ProgressBar progress = bar(false, 80);
+  train::EndEvent end{train::RunEnd::kStopped};
+  end.cause = "SIGTERM";
+  progress.on_end(end);
+  end.checkpoint = "run/checkpoints/step-00000000";
+  progress.on_end(end);
+  EXPECT_EQ(written(),
+            "stopped before the first step by SIGTERM; start it again\n"
+            "stopped after step 0, 00:00 by SIGTERM; state saved, --resume-from-checkpoint latest resumes\n");
+}
+
 TEST_F(Progress, AnEvaluationSaysItsFiguresAndTheEndWhoseWeightsTheModelHolds) {
   ProgressBar progress = bar(false, 80);
   progress.on_identity({50, 0.876, 0.9, 0.75, 0.125, 1.5, true});

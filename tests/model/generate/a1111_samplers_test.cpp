@@ -34,8 +34,23 @@ TEST(A1111Samplers, ReadsOldTextsAndRefusesUnknownOnes) {
   EXPECT_EQ(a1111_sampler_text("euler"), "Euler");
   EXPECT_EQ(sampler_of_a1111("DPM adaptive", ""), std::nullopt);
   EXPECT_EQ(sampler_of_a1111("DDIM", "Karras"), std::nullopt);
-  EXPECT_EQ(a1111_sampler_of_class("PNDMScheduler"), "PLMS");
-  EXPECT_EQ(a1111_sampler_of_class("SomeScheduler"), "SomeScheduler");
+}
+
+// "DPM++ 2M" alone would be read as Karras since version 1.9.
+TEST(A1111Samplers, OfAModelsOwnSchedulerSayItsSchedule) {
+  const Json plain = Json::object(), karras = {{"use_karras_sigmas", true}},
+             trailing = {{"timestep_spacing", "trailing"}};
+  const std::string multistep = "DPMSolverMultistepScheduler";
+  EXPECT_EQ(a1111_sampler_of_class("PNDMScheduler", plain), "PLMS");
+  EXPECT_EQ(a1111_sampler_of_class("SomeScheduler", karras), "SomeScheduler");
+  EXPECT_EQ(a1111_sampler_of_class(multistep, plain), "DPM++ 2M, Schedule type: Uniform");
+  EXPECT_EQ(a1111_sampler_of_class(multistep, karras), "DPM++ 2M, Schedule type: Karras");
+  EXPECT_EQ(a1111_sampler_of_class(multistep, {{"use_exponential_sigmas", true}, {"timestep_spacing", "trailing"}}),
+            "DPM++ 2M, Schedule type: Exponential");
+  EXPECT_EQ(a1111_sampler_of_class(multistep, {{"algorithm_type", "sde-dpmsolver++"}}),
+            "DPM++ 2M SDE, Schedule type: Uniform");
+  EXPECT_EQ(a1111_sampler_of_class("EulerDiscreteScheduler", trailing), "Euler, Schedule type: SGM Uniform");
+  EXPECT_EQ(a1111_sampler_of_class("EulerAncestralDiscreteScheduler", karras), "Euler a");  // which has no curve
 }
 
 }  // namespace

@@ -72,6 +72,9 @@ TEST(A1111Parameters, AreWrittenAsTheWebInterfaceReadsThem) {
       text.starts_with("a cat <lora:me:0.7>\nSteps: 30, Sampler: PLMS, CFG scale: 7.5, Seed: 0, Size: 48x64, "
                        "Model hash: 0123456789, Model: sd15, Lora hashes: \"me: fedcba987654\", Version: "))
       << text;
+  const ModelSampling karras{{64, 48}, "DPMSolverMultistepScheduler", {{"use_karras_sigmas", true}}};
+  EXPECT_NE(a1111_parameters(options, sources, karras).find("Sampler: DPM++ 2M, Schedule type: Karras, CFG scale"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -45,6 +45,17 @@ TEST(CurveSvg, AConstantIsNoCurve) {
   EXPECT_NE(curve_svg({"rate", "", {{1, 0.5}, {2, 0.25}}}), "");
 }
 
+TEST(CurveSvg, WhatDiffersByRoundingIsAConstant) {
+  const double next = 1 + 2.2e-16;
+  ASSERT_GT(next, 1);
+  EXPECT_EQ(curve_svg({"rate", "", {{1, 1}, {2, next}}}), "");
+  EXPECT_EQ(curve_svg({"rate", "", {{1, -next}, {2, -1}}}), "");
+  EXPECT_THAT(axis_numbers(1, next, 5), ElementsAre(1, next));
+  EXPECT_EQ(curve_svg({"rate", "", {{1, 1}, {2, 1 + 1e-13}}}), "");
+  EXPECT_NE(curve_svg({"rate", "", {{1, 1}, {2, 1 + 1e-11}}}), "");
+  EXPECT_NE(curve_svg({"rate", "", {{1, 0}, {2, 1e-300}}}), "");
+}
+
 TEST(CurveSvg, SaysNameUnitAndExtremes) {
   const std::string svg = curve_svg({"a <speed>", "photos/s", {{1, 4}, {2, 2}, {3, 3}}});
   EXPECT_THAT(svg, HasSubstr("a &lt;speed&gt; (photos/s)"));

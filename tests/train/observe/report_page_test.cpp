@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "model/image/png_write.h"
 #include "tests/support/faulty_file_system.h"
 #include "tests/support/scratch_folder.h"
@@ -31,6 +33,23 @@ class Report : public testing::Test {
     return result;
   }
   std::string text() const { return is_file(path_) ? read_file(path_) : ""; }
+  void write_grey(const std::string& name, std::uint8_t grey, std::int64_t side = 8) const {
+    const std::filesystem::path path = scratch_.path() / name;
+    std::filesystem::create_directories(path.parent_path());
+    const auto bytes = static_cast<std::size_t>(side * side * 3);
+    model::write_png(real_file_system(), path, Image{side, side, std::vector<std::uint8_t>(bytes, grey)});
+  }
+  static ValidationEvent validation(std::int64_t step) {
+    ValidationEvent event;
+    event.step = step;
+    return event;
+  }
+  // What is behind this description in the page: the image itself.
+  std::string image_of(const std::string& description) const {
+    const std::string html = text(), mark = "alt=\"" + description + "\"";
+    const std::size_t at = html.find(mark);
+    return at == std::string::npos ? "" : html.substr(at, html.find('>', at) - at);
+  }
 
   test::ScratchFolder scratch_;
   const std::filesystem::path path_ = scratch_.path() / "report.html";
@@ -38,6 +57,21 @@ class Report : public testing::Test {
   double reading_ = 0;  // that reading the clock takes
   std::vector<std::string> warnings_;
 };
+
+TEST_F(Report, SaysThatAStopCanBeResumedWhereThereIsSomethingToResume) {
+  EndEvent end{RunEnd::kStopped};
+  end.cause = "SIGTERM";
+  ReportPage before = page(real_file_system());
+  before.on_start(summary());
+  before.on_end(end);
+  EXPECT_THAT(text(), HasSubstr("stopped before the first step by SIGTERM"));
+  EXPECT_THAT(text(), Not(HasSubstr("it can be resumed")));
+  ReportPage after = page(real_file_system());
+  after.on_start(summary());
+  end.step = 7;
+  after.on_end(end);
+  EXPECT_THAT(text(), HasSubstr("stopped after step 7 of 60 by SIGTERM; it can be resumed"));
+}
 
 TEST_F(Report, IsWrittenEveryHalfMinute) {
   ReportPage report = page(real_file_system());
@@ -87,11 +121,8 @@ TEST_F(Report, ThatCannotBeWrittenWarnsOnce) {
 }
 
 TEST_F(Report, ShowsPhotosThenBaseAndModelThenTheRest) {
-  const Image grey{8, 8, std::vector<std::uint8_t>(8 * 8 * 3, 99)};
   for (const char* name : {"me.png", "samples/step-00000000/00_seed-3.png", "samples/step-00000060/00_seed-3.png"}) {
-    const std::filesystem::path path = scratch_.path() / name;
-    std::filesystem::create_directories(path.parent_path());
-    model::write_png(real_file_system(), path, grey);
+    write_grey(name, 99);
   }
   scratch_.write("metrics.jsonl", "{\"step\":1,\"loss\":0.5,\"epoch\":1}\n{\"step\":60,\"loss\":0.25,\"epoch\":30}\n");
   scratch_.write("identity.jsonl", "{\"step\":0,\"identity\":0.1}\n{\"step\":60,\"identity\":0.8}\n");
@@ -119,6 +150,7 @@ TEST_F(Report, ShowsPhotosThenBaseAndModelThenTheRest) {
   ReportPage report = page(real_file_system(), 3.0);
   report.on_start(summary());
   report.on_warning({"photo", "is <dark>", ""});
+  report.on_validation(validation(60));
   report.on_end({RunEnd::kDone, 60, 60});
   const std::string html = text();
   std::size_t last = 0;
@@ -142,6 +174,129 @@ TEST_F(Report, ShowsPhotosThenBaseAndModelThenTheRest) {
   EXPECT_THAT(html, HasSubstr("<td>1000 photos trained on</td><td>50</td>"));  // 60 steps of 2
   EXPECT_THAT(html, HasSubstr("SIGTERM (exit code 143)"));
   EXPECT_THAT(html, HasSubstr("is &lt;dark&gt;"));
+}
+
+TEST_F(Report, DoesNotShowTheModelOfAnEarlierEnd) {
+  write_grey("comparison/base-00_seed-3.png", 10);
+  write_grey("comparison/model-00_seed-3.png", 20);
+  RunSummary resumed = summary();
+  resumed.first_step = 60;
+  resumed.total_steps = 80;
+  {
+    ReportPage report = page(real_file_system());  // which trains nothing, so that the model is still that one
+    report.on_start(resumed);
+    report.on_end({RunEnd::kDone, 60, 60});
+    EXPECT_NE(image_of("model, seed 3"), "");
+  }
+  ReportPage report = page(real_file_system());
+  report.on_start(resumed);
+  now_ += 30;
+  report.on_step({});
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path() / "comparison"));
+  EXPECT_NE(text(), "");
+  EXPECT_EQ(image_of("model, seed 3"), "");
+  report.on_end({RunEnd::kDone, 80, 80});  // no time for new ones
+  EXPECT_EQ(image_of("model, seed 3"), "");
+}
+
+TEST_F(Report, WarnsOfAnEarlierModelsImagesThatStay) {
+  write_grey("comparison/base-00_seed-3.png", 10);
+  test::FaultyFileSystem full(test::Fault::kFailOnward, 0);
+  ReportPage report = page(full);
+  report.on_start(summary());
+  report.on_step({});
+  report.on_step({});
+  ASSERT_EQ(warnings_.size(), 1U);
+  EXPECT_THAT(warnings_[0], HasSubstr("images of the model before this run"));
+}
+
+TEST_F(Report, ShowsAFileThatHasChangedAsItIs) {
+  write_grey("samples/step-00000000/00_seed-3.png", 10);
+  write_grey("samples/step-00000060/00_seed-3.png", 20);
+  RunSummary resumed = summary();
+  resumed.first_step = 60;
+  ReportPage report = page(real_file_system());
+  report.on_start(resumed);
+  now_ += 30;
+  report.on_step({});
+  const std::string base = image_of("base, seed 3"), before = image_of("step 60, seed 3");
+  write_grey("samples/step-00000060/00_seed-3.png", 200, 24);
+  report.on_end({RunEnd::kDone, 60, 60});
+  EXPECT_NE(before, "");
+  EXPECT_NE(image_of("step 60, seed 3"), before);
+  EXPECT_EQ(image_of("base, seed 3"), base);
+}
+
+// Of an attempt that was resumed from a step before them, with other options perhaps.
+TEST_F(Report, LeavesOutImagesOfStepsThatAreNotDoneYet) {
+  for (const char* step : {"00000000", "00000040", "00000060", "00000080"}) {
+    write_grey("samples/step-" + std::string(step) + "/00_seed-3.png", 99);
+  }
+  RunSummary resumed = summary();
+  resumed.first_step = 40;
+  ReportPage report = page(real_file_system());
+  report.on_start(resumed);
+  now_ += 30;
+  report.on_step({});
+  EXPECT_NE(image_of("step 40, seed 3"), "");
+  EXPECT_THAT(text(), Not(HasSubstr("step 60")));
+  EXPECT_THAT(text(), Not(HasSubstr("step 80")));
+  report.on_validation(validation(60));
+  report.on_end({RunEnd::kDone, 60, 60});
+  EXPECT_NE(image_of("step 60, seed 3"), "");
+  EXPECT_THAT(text(), Not(HasSubstr("alt=\"step 80")));
+}
+
+TEST_F(Report, ShowsAllPairsThatWereGenerated) {
+  for (std::int64_t i = 0; i < 16; ++i) {
+    const std::string name = (i < 10 ? "0" : "") + std::to_string(i) + "_seed-" + std::to_string(i) + ".png";
+    write_grey("comparison/base-" + name, 10);
+    write_grey("comparison/model-" + name, 20);
+  }
+  ReportPage report = page(real_file_system());
+  report.on_start(summary());
+  report.on_end({RunEnd::kDone, 60, 60});
+  for (std::int64_t seed = 0; seed < 16; ++seed) {
+    EXPECT_NE(image_of("base, seed " + std::to_string(seed)), "") << seed;
+    EXPECT_NE(image_of("model, seed " + std::to_string(seed)), "") << seed;
+  }
+}
+
+TEST_F(Report, HasWarningsThatComeAfterItsEnd) {
+  ReportPage report = page(real_file_system());
+  report.on_start(summary());
+  report.on_end({RunEnd::kDone, 60, 60});
+  report.on_warning({"report_to", "has not taken all", ""});
+  EXPECT_THAT(text(), HasSubstr("has not taken all"));
+}
+
+// As in a run, where the page is told of every warning, its own too.
+TEST_F(Report, ThatWarnsOfItselfDoesSoOnce) {
+  test::FaultyFileSystem full(test::Fault::kFailOnward, 0);
+  ReportPage* self = nullptr;
+  std::vector<std::string> warnings;
+  ReportPage report(
+      full, std::nullopt,
+      [&](const Problem& problem) {
+        warnings.push_back(problem.line());
+        self->on_warning(problem);
+      },
+      [] { return 0.0; });
+  self = &report;
+  report.on_start(summary());
+  report.on_end({RunEnd::kFailed});
+  report.on_warning({"report_to", "has not taken all", ""});
+  EXPECT_EQ(warnings.size(), 1U);
+}
+
+TEST(ReportData, HasTheLikenessOfOneEvaluationOnly) {
+  const test::ScratchFolder scratch;
+  scratch.write("identity.jsonl",
+                "{\"exam\":\"old\",\"step\":0,\"identity\":0.1}\n{\"exam\":\"old\",\"step\":20,\"identity\":0.9}\n"
+                "{\"exam\":\"new\",\"step\":40,\"identity\":0.4}\n{\"exam\":\"new\",\"step\":60,\"identity\":0.5}\n"
+                "{\"exam\":\"new\",\"step\":40,\"identity\":0.7}\n");
+  const auto values = ReportData::values(read_report_data(scratch.path()).identity, "identity");
+  EXPECT_EQ(values, (std::map<std::int64_t, double>{{40, 0.4}, {60, 0.5}}));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "model/files/json_file.h"
 #include "tests/support/scratch_folder.h"
 
@@ -79,11 +81,12 @@ TEST_F(Ledger, AnotherDeviceIsWarnedOf) {
   EXPECT_TRUE(device_change({{{"device", "cuda:0 (NVIDIA L4, 22 GiB)"}}}, "cuda:0 (NVIDIA H100, 80 GiB)"));
   EXPECT_FALSE(device_change(Json::array(), one));
   EXPECT_FALSE(device_change({{{"attempt", 1}}, {{"attempt", 2}}}, one));
+  EXPECT_TRUE(device_change({{{"device", two}}, {{"attempt", 2}}}, one));  // the last one that says it
 }
 
 TEST_F(Ledger, TheEndIsWritten) {
   write_attempts({{{"attempt", 1}, {"first_step", 2}, {"started", 1000}}});
-  AttemptLedger ledger(real_file_system(), {});
+  AttemptLedger ledger(real_file_system(), folder_, 1000, {});
   ledger.on_end({});  // it never began
   EXPECT_FALSE(last().contains("ended"));
   RunSummary summary;
@@ -105,9 +108,53 @@ TEST_F(Ledger, TheEndIsWritten) {
   EXPECT_EQ(read_json(folder_.record())["seed"], 3);
 }
 
+// Of which there is no run.json: class images may take hours, and a spot machine be taken away again and again.
+TEST_F(Ledger, AttemptsThatEndBeforeTheirFirstStepCount) {
+  EndEvent end{RunEnd::kStopped};
+  end.code = ExitCode::kTerminated;
+  end.cause = "SIGTERM";
+  for (const std::int64_t started : {1000, 2000}) AttemptLedger(real_file_system(), folder_, started, {}).on_end(end);
+  EXPECT_FALSE(folder_.has_run());
+  const Json attempts = attempts_before(folder_, 0);
+  ASSERT_EQ(attempts.size(), 2U);
+  EXPECT_EQ(attempts[1]["attempt"], 2);
+  EXPECT_EQ(attempts[1]["last_step"], 0);
+  EXPECT_EQ(attempts[1]["cause"], "SIGTERM");
+  EXPECT_EQ(attempts[1]["exit_code"], 143);
+  const auto ended = [&](std::size_t index) { return attempts[index]["ended"].get<double>(); };
+  EXPECT_EQ(seconds_of(attempts), ended(0) - 1000 + ended(1) - 2000);
+  write_attempts(attempts);
+  EXPECT_EQ(attempts_before(folder_, 0), attempts);  // each once
+}
+
+TEST_F(Ledger, WhatIsDoneAgainIsOfTheLastAttemptWithSteps) {
+  write_attempts({{{"attempt", 1}, {"first_step", 0}, {"started", 500}, {"ended", 900}, {"last_step", 9}}});
+  AttemptLedger(real_file_system(), folder_, 1000, {}).on_end({RunEnd::kFailed});
+  const Json attempts = attempts_before(folder_, 6);
+  ASSERT_EQ(attempts.size(), 2U);
+  EXPECT_EQ(attempts[0]["redone_steps"], 3);
+  EXPECT_EQ(attempts[1]["first_step"], 6);
+  EXPECT_EQ(attempts[1]["redone_steps"], 0);
+}
+
+TEST_F(Ledger, AnAttemptThatEndsInTheSecondOfItsStartIsNone) {
+  AttemptLedger(real_file_system(), folder_, std::int64_t{1} << 40, {}).on_end({RunEnd::kFailed});
+  EXPECT_FALSE(std::filesystem::exists(folder_.unstarted()));
+}
+
+TEST_F(Ledger, ARefusedAttemptIsNone) {
+  for (const ExitCode code : {ExitCode::kBadInput, ExitCode::kNoCheckpoint}) {
+    EndEvent end{RunEnd::kFailed};
+    end.code = code;
+    AttemptLedger(real_file_system(), folder_, 1000, {}).on_end(end);
+    EXPECT_FALSE(std::filesystem::exists(folder_.unstarted()));
+  }
+}
+
 TEST_F(Ledger, ARecordThatIsGoneIsAWarning) {
   std::vector<std::string> warnings;
-  AttemptLedger ledger(real_file_system(), [&](const Problem& problem) { warnings.push_back(problem.line()); });
+  AttemptLedger ledger(real_file_system(), folder_, 1000,
+                       [&](const Problem& problem) { warnings.push_back(problem.line()); });
   RunSummary summary;
   summary.output = scratch_.path();
   ledger.on_start(summary);

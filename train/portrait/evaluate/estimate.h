@@ -15,7 +15,7 @@ struct Estimate {
   std::int64_t count = 0;  // images it was made from
 };
 
-// A share of yes and no, [n] bool with n > 0. Wilson's interval, which is not empty at 0 and 1.
+// A share of yes and no, [n] bool with n > 0, and n as its count. Wilson's interval, which is not empty at 0 and 1.
 Estimate share_of(const torch::Tensor& hits);
 
 // The mean of [n] numbers, n > 0, with 1.96 standard errors either way (none for n = 1).

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "model/base/error.h"
 #include "train/portrait/evaluate/class_scores.h"
 #include "train/portrait/evaluate/face_sharpness.h"
 #include "train/portrait/evaluate/subject_scores.h"
@@ -21,6 +22,12 @@ constexpr std::uint64_t kOtherPeople = 100'000;
 constexpr std::uint64_t kPromptedPeople = 150'000;
 constexpr std::uint64_t kClassPeople = 200'000;
 constexpr std::uint64_t kComparedPeople = 300'000;
+
+// What generates, and its name in errors.
+struct NamedModel {
+  const GenerateImages& generate;
+  const std::string& name;
+};
 
 std::vector<std::size_t> each_prompt(std::int64_t times) {
   std::vector<std::size_t> prompts;
@@ -44,14 +51,15 @@ class Evaluator {
     Evaluation result;
     result.references = subject.references;
     say("the tuned model's images");
-    const PromptedReading tuned = read_generated(tools_.tuned, result.tuned_images);
+    const NamedModel tuned_model{tools_.tuned, tools_.tuned_name}, base{tools_.base, tools_.base_name};
+    const PromptedReading tuned = read_generated(tuned_model, result.tuned_images);
     result.rows.push_back({"tuned", score_subject(subject, tuned, anchors)});
-    add(result.rows.back().scores, score_class(subject, read_class(tools_.tuned), compared_, anchors));
+    add(result.rows.back().scores, score_class(subject, read_class(tuned_model), compared_, anchors));
     result.rows.push_back({"renders", score_subject(subject, renders, anchors)});
     add(result.rows.back().scores, score_class(subject, render_class(), compared_, anchors));
     say("the base's images");
-    result.rows.push_back({"base", score_subject(subject, read_generated(tools_.base, result.base_images), anchors)});
-    add(result.rows.back().scores, score_class(subject, read_class(tools_.base), compared_, anchors));
+    result.rows.push_back({"base", score_subject(subject, read_generated(base, result.base_images), anchors)});
+    add(result.rows.back().scores, score_class(subject, read_class(base), compared_, anchors));
     result.rows.push_back({"shuffled", score_subject(shuffled, tuned, shuffled_anchors)});
     result.accepted_of_renders = ratio(result, kAccepted, "renders");
     result.diversity_kept = ratio(result, kClassDiversity, "base");
@@ -110,8 +118,7 @@ class Evaluator {
   }
 
   // Image i of these prompts has the seed plan.seed + i.
-  torch::Tensor draw(const GenerateImages& source, const std::vector<std::size_t>& prompts,
-                     const std::string& who) const {
+  torch::Tensor draw(const NamedModel& model, const std::vector<std::size_t>& prompts, const std::string& who) const {
     std::vector<torch::Tensor> images;
     for (std::size_t first = 0; first < prompts.size(); first += kBatch) {
       std::vector<std::string> texts;
@@ -120,15 +127,18 @@ class Evaluator {
         texts.push_back(eval_prompts()[prompts[i]].text(who));
         seeds.push_back(plan_.seed + i);
       }
-      images.push_back(source(texts, seeds));
+      images.push_back(model.generate(texts, seeds));
+      if (images.back().isfinite().all().item<bool>()) continue;
+      throw DataError(model.name, "generates images with numbers that are not finite",
+                      "did its training diverge? A smaller learning_rate helps; --dtype float32 overflows last");
     }
     return torch::cat(images);
   }
 
   // The first image of each prompt goes to `shown`.
-  PromptedReading read_generated(const GenerateImages& source, torch::Tensor& shown) {
+  PromptedReading read_generated(const NamedModel& model, torch::Tensor& shown) {
     const std::vector<std::size_t> prompts = each_prompt(plan_.images_per_prompt);
-    const torch::Tensor images = draw(source, prompts, plan_.subject_words);
+    const torch::Tensor images = draw(model, prompts, plan_.subject_words);
     shown = images.slice(0, 0, images.size(0), plan_.images_per_prompt).to(torch::kCPU, torch::kFloat32);
     return read_prompted(images, prompts);
   }
@@ -145,10 +155,10 @@ class Evaluator {
     return read;
   }
 
-  ClassReading read_class(const GenerateImages& source) {
+  ClassReading read_class(const NamedModel& model) {
     const std::vector<std::size_t> prompts = each_prompt(plan_.class_images_per_prompt);
-    return {tools_.read(draw(source, plain_prompts(), plan_.class_words)),
-            {tools_.read(draw(source, prompts, plan_.class_words)), prompts, {}}};
+    return {tools_.read(draw(model, plain_prompts(), plan_.class_words)),
+            {tools_.read(draw(model, prompts, plan_.class_words)), prompts, {}}};
   }
 
   ClassReading render_class() {

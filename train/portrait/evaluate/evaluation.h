@@ -35,6 +35,8 @@ struct EvaluationTools {
   std::function<torch::Tensor(const std::vector<portrait::Portrait>& portraits)> render;  // [N, 3, S, S] in [-1, 1]
   std::function<classifier::Reading(const torch::Tensor& images)> read;
   std::function<void(const std::string& what)> on_phase;  // may be empty
+  std::string tuned_name = "tuned model";                 // of the two in errors
+  std::string base_name = "base";
 };
 
 struct EvaluationRow {
@@ -56,7 +58,8 @@ struct Evaluation {
   const Scores& row(const std::string& name) const;
 };
 
-// `shuffled` is another subject than `subject`. Generates everything, so it takes as long as the images do.
+// `shuffled` is another subject than `subject`. Generates everything, so it takes as long as the images do. Throws
+// DataError naming the model whose images hold numbers that are not finite.
 Evaluation evaluate(const Subject& subject, const Subject& shuffled, const EvaluationTools& tools,
                     const EvaluationPlan& plan);
 

@@ -1,7 +1,9 @@
 #include "train/portrait/evaluate/subject.h"
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <string>
 #include <vector>
 
 #include "model/base/error.h"
@@ -17,11 +19,40 @@ namespace sdtune::train::evaluate {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// The first versions rendered no other detail than 64, and their labels name none.
+portrait::Detail detail_of_label(const Json& label, const std::string& where) {
+  const Json detail = label.value("detail", Json("64"));
+  const auto& names = portrait::kDetailNames;
+  const auto at = std::find_if(names.begin(), names.end(), [&](const auto& name) { return detail == Json(name); });
+  if (at == names.end()) {
+    throw DataError(where, "has an unknown detail (got " + detail.dump() + "; allowed: \"64\", \"128\")");
+  }
+  return static_cast<portrait::Detail>(at - names.begin());
+}
+
+LabelledSubject subject_of_label(const Json& label, const std::string& where) {
+  if (!label.is_object() || !label.contains("person_seed") || !label["person_seed"].is_number_unsigned()) {
+    throw DataError(where, "has no person_seed", "render the photos again with `sdtune render`");
+  }
+  const auto seed = label["person_seed"].get<std::uint64_t>();
+  if (seed < portrait::kReservedSeeds || seed - portrait::kReservedSeeds >= portrait::kReservedCount) {
+    throw DataError(where,
+                    "shows a person who is not reserved for evaluation (person_seed " + std::to_string(seed) + ")",
+                    "render one who is: sdtune render --subject N");
+  }
+  return {seed - portrait::kReservedSeeds, detail_of_label(label, where)};
+}
+
+}  // namespace
+
 Subject make_subject(classifier::PortraitClassifier& classifier, std::uint64_t number,
                      const torch::Tensor& references) {
   Subject subject;
   subject.number = number;
   subject.who = portrait::draw_identity(portrait::image_seeds(portrait::PortraitSet::kReserved, number, 0).person);
+  subject.detail = classifier.design().detail;
   subject.references = references;
   subject.reading = classifier.read(references);
   subject.mean_embedding = mean_embedding(subject.reading.embedding);
@@ -49,31 +80,31 @@ torch::Tensor photo_references(const fs::path& folder, std::int64_t side) {
   return torch::stack(images);
 }
 
-std::optional<std::uint64_t> labelled_subject(const fs::path& folder) {
+std::optional<LabelledSubject> labelled_subject(const fs::path& folder) {
   const fs::path path = folder / "labels.jsonl";
   std::error_code status;
   if (!fs::exists(path, status)) return std::nullopt;
-  std::optional<std::uint64_t> subject;
+  std::optional<LabelledSubject> subject;
   std::istringstream lines(read_file(path));
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     const std::string where = path.string() + ":" + std::to_string(++number);
-    const Json label = parse_json(line, where);
-    if (!label.is_object() || !label.contains("person_seed") || !label["person_seed"].is_number_unsigned()) {
-      throw DataError(where, "has no person_seed", "render the photos again with `sdtune render`");
-    }
-    const auto seed = label["person_seed"].get<std::uint64_t>();
-    if (seed < portrait::kReservedSeeds || seed - portrait::kReservedSeeds >= portrait::kReservedCount) {
-      throw DataError(where,
-                      "shows a person who is not reserved for evaluation (person_seed " + std::to_string(seed) + ")",
-                      "render one who is: sdtune render --subject N");
-    }
-    if (subject && *subject != seed - portrait::kReservedSeeds)
-      throw DataError(where, "shows another person than the lines above");
-    subject = seed - portrait::kReservedSeeds;
+    const LabelledSubject found = subject_of_label(parse_json(line, where), where);
+    if (subject && subject->number != found.number) throw DataError(where, "shows another person than the lines above");
+    if (subject && subject->detail != found.detail) throw DataError(where, "is of another detail than the lines above");
+    subject = found;
   }
   if (!subject) throw DataError(path.string(), "is empty");
   return subject;
+}
+
+void check_detail(const LabelledSubject& subject, portrait::Detail read, const fs::path& folder) {
+  if (subject.detail == read) return;
+  const std::string given(portrait::name_of(portrait::kDetailNames, subject.detail));
+  const std::string wanted(portrait::name_of(portrait::kDetailNames, read));
+  throw DataError((folder / "labels.jsonl").string(),
+                  "shows people of detail " + given + ", and the classifier reads those of detail " + wanted,
+                  "give the base that was trained, or render the photos with --detail " + wanted);
 }
 
 }  // namespace sdtune::train::evaluate

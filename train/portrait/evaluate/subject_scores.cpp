@@ -34,9 +34,12 @@ torch::Tensor nearest_reference(const Subject& subject, const classifier::Readin
   return std::get<0>(likeness.max(1));
 }
 
-// The subject as the prompt has it, to know what can be seen.
+// The subject as the prompt has it, to know what can be seen: what a hat, hair, a beard or glasses hide. How the head
+// of a generated image turns is not known: it is taken as turned to the front.
 portrait::Portrait prompted_portrait(const Subject& subject, const EvalPrompt& prompt) {
-  return {{}, subject.who, prompt.context(0), {}};
+  portrait::Context now = prompt.context(0, subject.detail);
+  now.yaw = now.pitch = now.roll = 0;
+  return {{}, subject.who, now, {}};
 }
 
 // The subject's attribute in each image that can show it.
@@ -76,21 +79,20 @@ void add_mean_share(const char* name, const std::vector<NamedHits>& shares, cons
                     Scores& scores) {
   Scores each;
   Estimate mean{0, 0, 0, static_cast<std::int64_t>(images.prompts.size())};
-  double variance = 0, count = 0;
+  double below = 0, above = 0, count = 0;  // squares: Wilson's intervals are wider towards the middle
   for (const auto& [part, hits] : shares) {
     if (hits.empty()) continue;
     const Estimate share = share_of(as_bools(hits));
     each.add(part, share);
-    const double half = (share.high - share.low) / 2;
     mean.value += share.value;
-    variance += half * half;
+    below += (share.value - share.low) * (share.value - share.low);
+    above += (share.high - share.value) * (share.high - share.value);
     count += 1;
   }
   if (count == 0) return;
   mean.value /= count;
-  const double half = std::sqrt(variance) / count;
-  mean.low = std::max(0.0, mean.value - half);
-  mean.high = std::min(1.0, mean.value + half);
+  mean.low = std::max(0.0, mean.value - std::sqrt(below) / count);
+  mean.high = std::min(1.0, mean.value + std::sqrt(above) / count);
   scores.add(name, mean);
   scores.figures.insert(scores.figures.end(), each.figures.begin(), each.figures.end());
 }
@@ -162,13 +164,18 @@ Anchors measure_anchors(const Subject& subject, const PromptedReading& renders, 
 
 Estimate prompt_fidelity(const PromptedReading& images) {
   std::vector<bool> hits;
+  std::int64_t asked_images = 0;
   for (std::size_t i = 0; i < images.prompts.size(); ++i) {
-    for (const Asked& asked : eval_prompts()[images.prompts[i]].asked) {
+    const std::vector<Asked>& all = eval_prompts()[images.prompts[i]].asked;
+    for (const Asked& asked : all) {
       const torch::Tensor read = images.reading.classes(asked.head)[static_cast<std::int64_t>(i)];
       hits.push_back(read.item<std::int64_t>() == asked.shown);
     }
+    asked_images += all.empty() ? 0 : 1;
   }
-  return share_of(as_bools(hits));
+  Estimate share = share_of(as_bools(hits));
+  share.count = asked_images;
+  return share;
 }
 
 Scores score_subject(const Subject& subject, const PromptedReading& images, const Anchors& anchors) {

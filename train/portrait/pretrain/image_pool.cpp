@@ -12,6 +12,7 @@
 #include "model/base/json.h"
 #include "model/core/image_tensor.h"
 #include "model/files/sha256.h"
+#include "train/portrait/pretrain/stage.h"
 #include "train/portrait/renderer/renderer.h"
 
 namespace sdtune::train::pretrain {
@@ -33,6 +34,13 @@ std::string renderer_hash(portrait::Detail detail) {
     hash.update(std::as_bytes(std::span(rgb)));
   }
   return hash.hex_digest();
+}
+
+// A key of pool.json as the options say it.
+std::string words_of(const std::string& key) {
+  if (key == "first") return "first image (--first-image)";
+  if (key == "size") return "size (--design)";
+  return key == "views" ? "number of views" : key;
 }
 
 }  // namespace
@@ -61,22 +69,24 @@ fs::path ImagePool::shard_path(std::int64_t shard) const {
 
 void ImagePool::check_folder() {
   const fs::path path = options_.folder / "pool.json";
-  const Json expected = {{"renderer", renderer_hash(options_.detail)},
-                         {"size", options_.size},
-                         {"views", options_.views},
-                         {"first", options_.first}};
+  description_ = {{"renderer", renderer_hash(options_.detail)},
+                  {"size", options_.size},
+                  {"views", options_.views},
+                  {"first", options_.first}};
   files_.create_directories(options_.folder);
   if (!fs::exists(path)) {
-    write_file_atomically(files_, path, expected.dump(2) + "\n");
+    write_file_atomically(files_, path, description_.dump(2) + "\n");
     return;
   }
   const Json found = parse_json(read_file(path), path.string());
-  for (const auto& [key, value] : expected.items()) {
-    if (found.value(key, Json()) == value) continue;
+  for (const auto& [key, value] : description_.items()) {
+    const Json before = found.value(key, Json());
+    if (before == value) continue;
+    const std::string other = "remove " + options_.folder.string() + ", or choose another --output";
     throw ConfigError(path.string(),
-                      "the images were rendered with another " + key + " (got " + found.value(key, Json()).dump() +
-                          "; now " + value.dump() + ")",
-                      "remove " + options_.folder.string() + ", or choose another --output");
+                      "the images were rendered with another " + words_of(key) + " (got " + before.dump() + "; now " +
+                          value.dump() + ")",
+                      key == "first" ? "give --first-image " + before.dump() + ", " + other : other);
   }
 }
 
@@ -128,10 +138,19 @@ void ImagePool::publish(std::int64_t shard) {
   changed_.notify_all();
 }
 
+void ImagePool::limit_waits(const StopFlag* stop, std::chrono::steady_clock::time_point deadline) {
+  wait_stop_ = stop;
+  wait_deadline_ = deadline;
+}
+
 const std::byte* ImagePool::wait_for(std::int64_t shard) {
   std::unique_lock lock(mutex_);
   const std::unique_ptr<MappedFile>& file = ready_.at(static_cast<std::size_t>(shard));
-  changed_.wait(lock, [&] { return file || failure_; });
+  const auto is_over = [&] { return file || failure_; };
+  while (!changed_.wait_for(lock, kStopInterval, is_over)) {
+    const bool is_stopped = wait_stop_ != nullptr && wait_stop_->signal() != 0;
+    if (is_stopped || std::chrono::steady_clock::now() >= wait_deadline_) throw WaitEnded();
+  }
   if (!file) std::rethrow_exception(failure_);
   return file->bytes().data();
 }

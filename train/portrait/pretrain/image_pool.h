@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "model/base/json.h"
 #include "model/base/stop_flag.h"
 #include "model/files/file_system.h"
 #include "model/files/mapped_file.h"
@@ -49,6 +50,11 @@ class ImagePool {
 
   // Who and what image `index` of the pool shows, with its caption.
   portrait::Portrait portrait(std::int64_t index) const;
+  // What decides all images but for their number: as pool.json has it.
+  const Json& description() const { return description_; }
+  // Of the waits of images and pixels: after them they throw WaitEnded (stage.h). `stop` must outlive the pool.
+  void limit_waits(const StopFlag* stop, std::chrono::steady_clock::time_point deadline);
+
   // [B, 3, S, S] float32 in [-1, 1] on the CPU. Waits until they are rendered; throws what rendering threw
   // (StorageError).
   torch::Tensor images(const std::vector<std::int64_t>& indices);
@@ -76,6 +82,9 @@ class ImagePool {
   std::vector<std::unique_ptr<MappedFile>> ready_;  // by shard; null until rendered
   std::exception_ptr failure_;
   bool stop_ = false;
+  Json description_;
+  const StopFlag* wait_stop_ = nullptr;
+  std::chrono::steady_clock::time_point wait_deadline_ = std::chrono::steady_clock::time_point::max();
   std::thread rendering_;
 };
 

@@ -3,9 +3,12 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "model/base/error.h"
 #include "model/base/json.h"
 #include "model/files/sha256.h"
 #include "model/weights/safetensors_writer.h"
@@ -27,6 +30,23 @@ std::string weights_hash(torch::nn::Module& module) {
   return hash.hex_digest();
 }
 
+[[noreturn]] void refuse_latents(const fs::path& folder, const std::string& difference) {
+  throw ConfigError(folder.string(), "the latents are of other images (" + difference + ")",
+                    "remove it: they are computed again");
+}
+
+// What the record says of images must be so now; keys that it lacks contradict nothing.
+void check_images(const fs::path& folder, const Json& found, const Json& now) {
+  const auto compare = [&](const Json& before, const Json& value, const std::string& name) {
+    if (before != value) refuse_latents(folder, name + " was " + before.dump() + ", is now " + value.dump());
+  };
+  if (found.contains("count")) compare(found["count"], now["count"], "count");
+  if (!found.contains("images")) return;
+  for (const auto& [key, value] : now["images"].items()) {
+    compare(found["images"].is_object() ? found["images"].value(key, Json()) : Json(), value, key);
+  }
+}
+
 }  // namespace
 
 LatentPool::LatentPool(FileSystem& files, fs::path folder, model::AutoencoderKL vae, ImagePool& images)
@@ -35,18 +55,44 @@ LatentPool::LatentPool(FileSystem& files, fs::path folder, model::AutoencoderKL 
       vae_(std::move(vae)),
       images_(images),
       shards_(static_cast<std::size_t>((images.count() + ImagePool::kShard - 1) / ImagePool::kShard)) {
-  const Json now = {{"vae", weights_hash(*vae_)}};
+  const Json now = {{"vae", weights_hash(*vae_)}, {"images", images.description()}, {"count", images.count()}};
   const fs::path record = folder_ / "latents.json";
-  if (fs::exists(record) && parse_json(read_file(record), record.string()) == now) return;
-  if (fs::exists(folder_)) files_.remove_tree(folder_);
+  const Json found = fs::exists(record) ? parse_json(read_file(record), record.string()) : Json();
+  const bool is_of_vae = found.is_object() && found.value("vae", Json()) == now["vae"];
+  if (found == now) return;
+  if (is_of_vae) {
+    check_images(folder_, found, now);
+    check_shards();
+  } else if (fs::exists(folder_)) {
+    files_.remove_tree(folder_);
+  }
   files_.create_directories(folder_);
   write_file_atomically(files_, record, now.dump(2) + "\n");
+}
+
+std::int64_t LatentPool::images_in(std::int64_t shard) const {
+  return std::min(ImagePool::kShard, images_.count() - shard * ImagePool::kShard);
+}
+
+fs::path LatentPool::shard_path(std::int64_t index) const {
+  return folder_ / (std::to_string(index) + ".safetensors");
+}
+
+void LatentPool::check_shards() const {
+  for (std::int64_t index = 0; index < std::ssize(shards_); ++index) {
+    const fs::path path = shard_path(index);
+    if (!fs::exists(path)) continue;
+    const std::int64_t there = model::SafetensorsFile(path).tensor("mean").size(0), wanted = images_in(index);
+    if (there == wanted) continue;
+    refuse_latents(folder_, path.filename().string() + " has " + std::to_string(there) + ", " + std::to_string(wanted) +
+                                " are wanted now");
+  }
 }
 
 void LatentPool::encode_shard(std::int64_t index, const fs::path& path) {
   const torch::NoGradGuard no_grad;
   const torch::Device device = vae_->parameters().front().device();
-  const std::int64_t begin = index * ImagePool::kShard, end = std::min(begin + ImagePool::kShard, images_.count());
+  const std::int64_t begin = index * ImagePool::kShard, end = begin + images_in(index);
   std::vector<torch::Tensor> means, deviations;
   for (std::int64_t at = begin; at < end; at += kEncodeBatch) {
     std::vector<std::int64_t> batch;
@@ -61,7 +107,7 @@ void LatentPool::encode_shard(std::int64_t index, const fs::path& path) {
 const model::SafetensorsFile& LatentPool::shard(std::int64_t index) {
   std::unique_ptr<model::SafetensorsFile>& file = shards_.at(static_cast<std::size_t>(index));
   if (!file) {
-    const fs::path path = folder_ / (std::to_string(index) + ".safetensors");
+    const fs::path path = shard_path(index);
     if (!fs::exists(path)) encode_shard(index, path);
     file = std::make_unique<model::SafetensorsFile>(path);
   }

@@ -17,7 +17,10 @@ namespace sdtune::train::pretrain {
 
 class LatentPool {
  public:
-  // Shards in the folder that another VAE made are made again. `vae` is float32, without gradients.
+  // Shards in the folder that another VAE made are made again. `vae` is float32, without gradients. Throws ConfigError
+  // naming the folder where they are of other images than `images`, or of another number of them. Records of earlier
+  // versions say nothing of the images: their shards are taken for these images' where they hold as many, and the
+  // record is completed.
   LatentPool(FileSystem& files, std::filesystem::path folder, model::AutoencoderKL vae, ImagePool& images);
 
   // Means and standard deviations of the posterior, each [B, C, h, w] float32 on the CPU, without the scaling factor.
@@ -30,6 +33,9 @@ class LatentPool {
   double scaling_factor();
 
  private:
+  std::int64_t images_in(std::int64_t shard) const;
+  std::filesystem::path shard_path(std::int64_t index) const;
+  void check_shards() const;
   const model::SafetensorsFile& shard(std::int64_t index);
   void encode_shard(std::int64_t index, const std::filesystem::path& path);
 

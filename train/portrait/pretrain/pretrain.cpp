@@ -20,6 +20,7 @@
 #include "train/portrait/pretrain/image_pool.h"
 #include "train/portrait/pretrain/latent_pool.h"
 #include "train/portrait/pretrain/prompt_curve.h"
+#include "train/portrait/pretrain/stage.h"
 #include "train/portrait/pretrain/starting_weights.h"
 #include "train/portrait/pretrain/text_stage.h"
 #include "train/portrait/pretrain/vae_stage.h"
@@ -61,23 +62,34 @@ class Pretraining {
         device_(model::parse_device(options.device, "device")),
         dtype_(pretrain_dtype(
             model::choose_dtype(options.mixed_precision, device_, model::ComputeUse::kTrain, "mixed_precision"))),
-        starting_hashes_(starting_hashes(options)),
-        pool_(real_file_system(), pool_options(options, design_)),
-        bundle_(starting_base(options, design_, pool_)) {
+        starting_hashes_(starting_hashes(options)) {
     limits_.stop = &stop;
     if (options.minutes) {
       const std::chrono::duration<double, std::ratio<60>> allowed(*options.minutes);
       limits_.deadline =
           std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(allowed);
     }
-    bundle_.to(torch::kFloat32, device_);
   }
 
   PretrainResult run() {
+    try {
+      return run_stages();
+    } catch (const WaitEnded&) {  // outside of a stage's steps
+      return {ended_by_limits(), {}};
+    }
+  }
+
+ private:
+  PretrainResult run_stages() {
     const std::string note = model::unknown_processor_note(options_.mixed_precision, device_);
     if (!note.empty() && observer_.on_line) observer_.on_line("mixed_precision: " + note);
     if (options_.stage == "figures") return measure();
+    start_rendering();
     if (options_.stage == "images") return render_images();
+    if (options_.stage != "features") {
+      bundle_ = starting_base(options_, design_, *pool_);
+      bundle_->to(torch::kFloat32, device_);
+    }
     const bool needs_vae = options_.stage == "vae" || !takes_over_earlier_stages();
     const bool needs_features = needs_vae && design_.perceptual_weight > 0;
     if (needs_features && takes_over_features()) {
@@ -92,7 +104,7 @@ class Pretraining {
       if (vae != StageEnd::kFinished) return {vae, {}};
       if (options_.stage == "vae") return {vae, takes_over_earlier_stages() ? export_model() : fs::path()};
     }
-    for (const torch::Tensor& weight : bundle_.vae->parameters()) weight.set_requires_grad(false);
+    for (const torch::Tensor& weight : bundle_->vae->parameters()) weight.set_requires_grad(false);
     if (options_.stage == "all" || options_.stage == "classifier") {
       const StageEnd classifier = train_classifier();
       if (classifier != StageEnd::kFinished || options_.stage == "classifier") return {classifier, {}};
@@ -106,10 +118,17 @@ class Pretraining {
     return result;
   }
 
- private:
+  // What needs no image starts none: a pool is a hundred thousand of them.
+  void start_rendering() {
+    pool_.emplace(real_file_system(), pool_options(options_, design_));
+    pool_->limit_waits(limits_.stop, limits_.deadline);
+  }
+
+  StageEnd ended_by_limits() const { return limits_.stop->signal() != 0 ? StageEnd::kStopped : StageEnd::kOutOfTime; }
+
   PretrainResult render_images() {
-    if (pool_.wait_for_all(*limits_.stop, limits_.deadline)) return {StageEnd::kFinished, {}};
-    return {limits_.stop->signal() != 0 ? StageEnd::kStopped : StageEnd::kOutOfTime, {}};
+    if (pool_->wait_for_all(*limits_.stop, limits_.deadline)) return {StageEnd::kFinished, {}};
+    return {ended_by_limits(), {}};
   }
 
   // A stage that is named starts from initial_model, whose own earlier stages are finished.
@@ -147,7 +166,7 @@ class Pretraining {
   StageEnd train_features() {
     features_ = starting_classifier(options_, design_);
     features_->to(device_);
-    ClassifierStage stage("features", pool_, features_, static_cast<std::uint64_t>(options_.seed), nullptr,
+    ClassifierStage stage("features", *pool_, features_, static_cast<std::uint64_t>(options_.seed), nullptr,
                           options_.features_images);
     StagePlan features = plan("features", options_.features);
     features.identity.settings["features_images"] = std::to_string(options_.features_images);
@@ -174,7 +193,7 @@ class Pretraining {
     stage_options.adversarial_share = design_.adversarial_share;
     stage_options.adversarial_start = options_.vae_adversarial_start.value_or(options_.vae.steps / 2);
     VaeStage stage(
-        bundle_.vae, pool_, stage_options,
+        bundle_->vae, *pool_, stage_options,
         [this](const torch::Tensor& images) { return features_->maps(images.to(torch::kFloat32)); },
         options_.vae_decoder_only ? frozen_vae() : nullptr);
     StagePlan vae = plan("vae", options_.vae);
@@ -196,7 +215,7 @@ class Pretraining {
 
   // As it is now, in the number format of the computation.
   model::AutoencoderKL frozen_vae() const {
-    model::AutoencoderKL vae = with_scaling_factor(bundle_.vae, bundle_.vae->config().scaling_factor);
+    model::AutoencoderKL vae = with_scaling_factor(bundle_->vae, bundle_->vae->config().scaling_factor);
     vae->to(dtype_);
     return vae;
   }
@@ -216,7 +235,7 @@ class Pretraining {
     classifier::ClassifierNetwork network = starting_classifier(options_, design_);
     if (features_) copy_weights(*features_, *network);
     network->to(device_);
-    ClassifierStage stage("judge", pool_, network, static_cast<std::uint64_t>(options_.seed), reconstruction());
+    ClassifierStage stage("judge", *pool_, network, static_cast<std::uint64_t>(options_.seed), reconstruction());
     StageLoop loop(stage, plan("judge", options_.classifier), observer_.on_progress);
     const bool had_finished = loop.step() == options_.classifier.steps && fs::exists(folder / "model" / "judge.json");
     const StageEnd end = loop.run(limits_);
@@ -236,7 +255,7 @@ class Pretraining {
   }
 
   StageEnd train_text() {
-    TextStage stage(bundle_, pool_, static_cast<std::uint64_t>(options_.seed), options_.text.batch_size);
+    TextStage stage(*bundle_, *pool_, static_cast<std::uint64_t>(options_.seed), options_.text.batch_size);
     StagePlan text = plan("text", options_.text);
     text.identity.settings["captions"] = kCaptions;
     StageLoop loop(stage, text, observer_.on_progress);
@@ -246,14 +265,14 @@ class Pretraining {
   }
 
   PretrainResult train_base() {
-    LatentPool latents(real_file_system(), fs::path(options_.output) / "latents", bundle_.vae, pool_);
-    bundle_.vae = with_scaling_factor(bundle_.vae, latents.scaling_factor());
+    LatentPool latents(real_file_system(), fs::path(options_.output) / "latents", bundle_->vae, *pool_);
+    bundle_->vae = with_scaling_factor(bundle_->vae, latents.scaling_factor());
     BaseStageOptions stage_options;
     stage_options.seed = static_cast<std::uint64_t>(options_.seed);
     stage_options.batch_size = options_.base.batch_size;
     stage_options.objective.snr_gamma = options_.snr_gamma;
     stage_options.head_weight = options_.head_weight;
-    BaseStage stage(bundle_, pool_, latents, stage_options);
+    BaseStage stage(*bundle_, *pool_, latents, stage_options);
     StagePlan base = plan("base", options_.base);
     base.average_decay = options_.base_average_decay;
     base.identity.settings["captions"] = kCaptions;
@@ -265,7 +284,7 @@ class Pretraining {
     StageLoop loop(stage, base, observer_.on_progress);
     std::optional<classifier::PortraitClassifier> classifier = find_classifier();
     std::optional<PromptCurve> curve;
-    if (classifier) curve.emplace(bundle_, *classifier, base.folder, std::min(kCurveImages, options_.figure_images));
+    if (classifier) curve.emplace(*bundle_, *classifier, base.folder, std::min(kCurveImages, options_.figure_images));
     PretrainResult result;
     // A model to try, while this goes on for hours.
     loop.on_evaluation([&](std::int64_t step) {
@@ -280,7 +299,7 @@ class Pretraining {
 
   fs::path export_model() const {
     const fs::path folder = fs::path(options_.output) / "model";
-    export_base(real_file_system(), bundle_, design_.preset, folder);
+    export_base(real_file_system(), *bundle_, design_.preset, folder);
     return folder;
   }
 
@@ -328,8 +347,8 @@ class Pretraining {
   torch::Device device_;
   torch::Dtype dtype_;
   std::map<std::string, std::string> starting_hashes_;
-  ImagePool pool_;
-  model::ModelBundle bundle_;
+  std::optional<ImagePool> pool_;                     // of the stages that read images
+  std::optional<model::ModelBundle> bundle_;          // of those that train a part of the base
   classifier::ClassifierNetwork features_ = nullptr;  // of renders alone; null: not trained in this call
   StageLimits limits_;
 };

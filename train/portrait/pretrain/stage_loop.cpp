@@ -3,7 +3,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
+#include <string>
 #include <utility>
 
 #include "train/checkpoint/checkpoint_reader.h"
@@ -31,7 +32,10 @@ StageLoop::StageLoop(Stage& stage, StagePlan plan, std::function<void(const Stag
       plan_(std::move(plan)),
       report_(std::move(report)),
       writer_(real_file_system(), plan_.folder / "checkpoints", kCheckpointsKept),
-      loss_sum_(torch::zeros({}, torch::TensorOptions(torch::kFloat64).device(plan_.device))) {
+      loss_sum_(torch::zeros({}, torch::TensorOptions(torch::kFloat64).device(plan_.device))),
+      finite_count_(torch::zeros({}, torch::TensorOptions(torch::kInt64).device(plan_.device))),
+      non_finite_in_row_(torch::zeros_like(finite_count_)),
+      longest_row_(torch::zeros_like(finite_count_)) {
   real_file_system().create_directories(plan_.folder / "checkpoints");
   build_optimizer();
   resume();
@@ -65,25 +69,41 @@ void StageLoop::resume() {
   saved.settings.erase(stage_.name() + "_steps");  // the first runs kept it; a stage may be made longer
   const std::vector<Problem> changes = fingerprint_changes(saved, plan_.identity);
   if (!changes.empty()) throw ConfigError(changes);
+  if (state.step > plan_.total_steps) {
+    throw ConfigError(stage_.name() + "_steps",
+                      "is less than " + found.path->string() + " has done (got " + std::to_string(plan_.total_steps) +
+                          "; allowed: at least " + std::to_string(state.step) + ")",
+                      "a stage of fewer steps is a new one: choose another --output");
+  }
   load_optimizer(*found.path, state, *optimizer_);
   load_averages(*found.path, average_->values());
   step_ = state.step;
   attempt_ = state.attempt + 1;
 }
 
+void StageLoop::write_result() {
+  write_stage_result(real_file_system(), plan_.folder, plan_.identity, step_, average_->values());
+}
+
 StageEnd StageLoop::run(const StageLimits& limits) {
   last_report_ = std::chrono::steady_clock::now();
+  // Killed between its last checkpoint and its result.
+  if (step_ == plan_.total_steps && !has_stage_result(plan_.folder, step_)) write_result();
   while (step_ < plan_.total_steps) {
     const bool stopped = limits.stop != nullptr && limits.stop->signal() != 0;
     if (stopped || std::chrono::steady_clock::now() >= limits.deadline) {
       save();
       return stopped ? StageEnd::kStopped : StageEnd::kOutOfTime;
     }
-    train_one_step();
+    try {
+      train_one_step();
+    } catch (const WaitEnded&) {
+      continue;  // to the limits
+    }
     const bool is_last = step_ == plan_.total_steps;
     if (is_last || step_ % plan_.report_steps == 0) report();
     if (is_last || step_ % plan_.checkpoint_steps == 0) save();
-    if (is_last) write_stage_result(real_file_system(), plan_.folder, plan_.identity, step_, average_->values());
+    if (is_last) write_result();
     if (plan_.evaluation_steps > 0 && (is_last || step_ % plan_.evaluation_steps == 0)) evaluate();
   }
   return StageEnd::kFinished;
@@ -101,7 +121,15 @@ void StageLoop::train_one_step() {
   const double rate = plan_.optim.learning_rate * learning_rate_factor(plan_, step_);
   optimizer_->step(torch::full({1}, rate, on_device.dtype(torch::kFloat64)), gradient.factor);
   average_->update(++step_);
-  loss_sum_ += loss.detach();
+  count_loss(loss.detach());
+}
+
+void StageLoop::count_loss(const torch::Tensor& loss) {
+  const torch::Tensor finite = loss.isfinite();
+  loss_sum_ += torch::where(finite, loss.to(torch::kFloat64), torch::zeros_like(loss_sum_));
+  finite_count_ += finite;
+  non_finite_in_row_ = torch::where(finite, torch::zeros_like(non_finite_in_row_), non_finite_in_row_ + 1);
+  longest_row_ = torch::maximum(longest_row_, non_finite_in_row_);
   ++loss_count_;
 }
 
@@ -112,18 +140,25 @@ void StageLoop::report() {
   progress.stage = stage_.name();
   progress.step = step_;
   progress.total_steps = plan_.total_steps;
-  progress.loss = loss_sum_.item<double>() / static_cast<double>(loss_count_);
+  const auto finite = finite_count_.item<std::int64_t>();
+  progress.loss =
+      finite > 0 ? loss_sum_.item<double>() / static_cast<double>(finite) : std::numeric_limits<double>::quiet_NaN();
   progress.images_per_s = static_cast<double>(loss_count_ * stage_.batch_size()) / seconds;
   progress.rate = plan_.optim.learning_rate * learning_rate_factor(plan_, step_ - 1);
-  if (!std::isfinite(progress.loss)) {
-    throw NonFiniteError(stage_.name(), "the loss is not finite at step " + std::to_string(step_),
-                         "resume from the last checkpoint with a lower learning rate");
+  if (longest_row_.item<std::int64_t>() >= kMostNonFinite) {
+    throw NonFiniteError(stage_.name(),
+                         "the loss was not finite in " + std::to_string(kMostNonFinite) +
+                             " steps in a row before step " + std::to_string(step_),
+                         "begin again in another --output with a lower learning rate");
   }
-  const Json line = {{"step", step_},       {"loss", progress.loss}, {"pictures_per_s", progress.images_per_s},
-                     {"lr", progress.rate}, {"attempt", attempt_},   {"samples", step_ * stage_.batch_size()}};
+  Json line = {{"step", step_},       {"loss", progress.loss}, {"pictures_per_s", progress.images_per_s},
+               {"lr", progress.rate}, {"attempt", attempt_},   {"samples", step_ * stage_.batch_size()}};
+  if (finite < loss_count_) line["non_finite"] = loss_count_ - finite;
   metrics_.append(line.dump() + "\n");
   if (report_) report_(progress);
   loss_sum_.zero_();
+  finite_count_.zero_();
+  longest_row_.zero_();
   loss_count_ = 0;
   last_report_ = now;
 }

@@ -36,7 +36,7 @@ struct StagePlan {
 struct StageProgress {
   std::string stage;
   std::int64_t step = 0, total_steps = 0;
-  double loss = 0;  // mean since the last report
+  double loss = 0;  // mean since the last report of the steps whose loss was finite; NaN where none was
   double images_per_s = 0;
   double rate = 0;  // learning rate
 };
@@ -57,13 +57,17 @@ class StageLoop {
   // Resumes from the newest checkpoint in the folder, if there is one, also where total_steps grew meanwhile: the rate
   // is then that of the longer plan, which may be above the one that the shorter plan ended with. Without any
   // checkpoint a finished stage's result is taken (stage_result.h). Throws CheckpointError for a damaged one and
-  // ConfigError where it is of another identity.
+  // ConfigError where it is of another identity or of more than total_steps.
   StageLoop(Stage& stage, StagePlan plan, std::function<void(const StageProgress&)> report);
 
   // Called with averaged weights in place, after every evaluation_steps steps.
   void on_evaluation(std::function<void(std::int64_t step)> evaluate) { evaluate_ = std::move(evaluate); }
 
-  // Trains to total_steps, or saves and returns when the limits say so. Throws NonFiniteError when the loss is NaN.
+  // A step whose loss is not finite changes nothing; after so many in a row no later one is likely to be finite.
+  static constexpr std::int64_t kMostNonFinite = 10;
+
+  // Trains to total_steps, or saves and returns when the limits say so. Throws NonFiniteError, when it reports next,
+  // after kMostNonFinite steps in a row without a finite loss.
   StageEnd run(const StageLimits& limits);
 
   std::int64_t step() const { return step_; }
@@ -74,9 +78,11 @@ class StageLoop {
   void build_optimizer();
   void resume();
   void train_one_step();
+  void count_loss(const torch::Tensor& loss);
   void report();
   void evaluate();
   void save();
+  void write_result();
 
   Stage& stage_;
   StagePlan plan_;
@@ -90,7 +96,11 @@ class StageLoop {
   AppendFile metrics_;
   std::int64_t step_ = 0;
   std::int64_t attempt_ = 1;
-  torch::Tensor loss_sum_;  // since the last report
+  // Since the last report, on the device, which no step waits for.
+  torch::Tensor loss_sum_;           // of finite losses
+  torch::Tensor finite_count_;       // int64
+  torch::Tensor non_finite_in_row_;  // int64: up to the last step
+  torch::Tensor longest_row_;        // int64: the most that there were
   std::int64_t loss_count_ = 0;
   std::chrono::steady_clock::time_point last_report_;
 };

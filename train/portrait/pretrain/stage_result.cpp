@@ -27,6 +27,16 @@ void write_stage_result(FileSystem& files, const fs::path& folder, const ResumeF
   write_file_atomically(files, folder / kInfoFile, info.dump(2) + "\n");
 }
 
+bool has_stage_result(const fs::path& folder, std::int64_t steps) {
+  if (!fs::exists(folder / kInfoFile) || !fs::exists(folder / kWeightsFile)) return false;
+  try {
+    const Json info = read_json(folder / kInfoFile);
+    return info.is_object() && info.value("steps", Json()) == Json(steps);
+  } catch (const Error&) {
+    return false;  // damaged
+  }
+}
+
 bool load_stage_result(const fs::path& folder, const std::string& stage, const ResumeFingerprint& identity,
                        std::int64_t steps, const model::NamedTensors& averages) {
   const fs::path path = folder / kInfoFile, weights = folder / kWeightsFile;

@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
+#include "model/base/error.h"
 #include "tests/train/portrait/evaluate/oracle_reading.h"
 
 namespace sdtune::train::evaluate {
@@ -45,10 +48,11 @@ struct FakeModel {
 
 class WholeEvaluation : public ::testing::Test {
  protected:
-  Evaluation evaluated(const FakeModel& tuned) {
+  // broken: the name of the model whose last image is NaN.
+  Evaluation evaluated(const FakeModel& tuned, const std::string& broken = "") {
     EvaluationTools tools;
-    tools.tuned = drawn_by(tuned);
-    tools.base = drawn_by({});
+    tools.tuned = drawn_by(tuned, broken == tools.tuned_name);
+    tools.base = drawn_by({}, broken == tools.base_name);
     tools.render = [this](const auto& portraits) { return images_.render(portraits); };
     tools.read = [this](const torch::Tensor& images) { return images_.read(images); };
     EvaluationPlan plan;
@@ -65,8 +69,8 @@ class WholeEvaluation : public ::testing::Test {
   }
 
  private:
-  GenerateImages drawn_by(const FakeModel& model) {
-    return [this, model](const std::vector<std::string>& prompts, const std::vector<std::uint64_t>& seeds) {
+  GenerateImages drawn_by(const FakeModel& model, bool broken) {
+    return [this, model, broken](const std::vector<std::string>& prompts, const std::vector<std::uint64_t>& seeds) {
       std::vector<portrait::Portrait> portraits;
       for (std::size_t i = 0; i < prompts.size(); ++i) {
         const bool of_subject = prompts[i].find("sks person") != std::string::npos;
@@ -76,7 +80,9 @@ class WholeEvaluation : public ::testing::Test {
         const EvalPrompt& prompt = model.listens ? prompt_of(prompts[i]) : plain_prompt();
         portraits.push_back({seed, portrait::draw_identity(seed.person), prompt.context(seed.image), {}});
       }
-      return images_.render(portraits);
+      torch::Tensor images = images_.render(portraits);
+      if (broken) images[-1].fill_(std::numeric_limits<float>::quiet_NaN());
+      return images;
     };
   }
 
@@ -145,6 +151,18 @@ TEST_F(WholeEvaluation, ShowsTheFirstImageOfEachPrompt) {
   EXPECT_EQ(result.tuned_images.sizes(), (torch::IntArrayRef{prompts, 3, 64, 64}));
   EXPECT_EQ(result.base_images.sizes(), result.tuned_images.sizes());
   EXPECT_EQ(result.references.size(0), 5);
+}
+
+TEST_F(WholeEvaluation, OfImagesThatAreNotFiniteNamesTheModel) {
+  for (const bool is_tuned : {true, false}) {
+    try {
+      evaluated({}, is_tuned ? "tuned model" : "base");
+      FAIL() << "must be refused";
+    } catch (const DataError& error) {
+      EXPECT_EQ(error.problems().front().where, is_tuned ? "tuned model" : "base");
+      EXPECT_NE(error.problems().front().what.find("not finite"), std::string::npos);
+    }
+  }
 }
 
 TEST(Evaluation, NeedsAnotherSubjectToShuffle) {

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "model/base/error.h"
 #include "tests/train/portrait/evaluate/oracle_reading.h"
@@ -82,6 +84,27 @@ TEST_F(SubjectScores, OneWrongAttributeShowsAsThatOne) {
   EXPECT_DOUBLE_EQ(figure(prompted(portraits), kSkinTone), 0.0);
 }
 
+TEST_F(SubjectScores, AMeanOfSharesHasTheSidesOfTheirIntervals) {
+  std::vector<portrait::Portrait> portraits = prompted_portraits(subject_.number, 9000, 4);
+  for (portrait::Portrait& portrait : portraits) portrait.who.facial_hair = portrait::FacialHair::kNone;
+  const Scores scores = score_subject(subject_, prompted(portraits), anchors_);
+  double below = 0;  // of those that are 1; the one that is 0 can only be higher
+  for (const char* name : {kHairStyle, kHairColor, kSkinTone}) below += std::pow(1 - scores.find(name)->low, 2);
+  const Estimate mean = scores.find(kAttributeMatch).value();
+  EXPECT_NEAR(mean.low, 0.75 - std::sqrt(below) / 4, 1e-12);
+  EXPECT_NEAR(mean.high, 0.75 + scores.find(kFacialHair)->high / 4, 1e-12);
+  const double half_widths = (mean.high - mean.low) / 2;
+  EXPECT_GT(std::abs(mean.high - (0.75 + half_widths)), 1e-3);  // the same width around the value is another interval
+}
+
+TEST_F(SubjectScores, PromptFidelityCountsTheImagesThatWereAskedAnything) {
+  const PromptedReading fresh = prompted(prompted_portraits(subject_.number, 9000, 4));
+  std::int64_t asked = 0;
+  for (const EvalPrompt& prompt : eval_prompts()) asked += prompt.asked.empty() ? 0 : 4;
+  EXPECT_LT(asked, static_cast<std::int64_t>(fresh.prompts.size()));
+  EXPECT_EQ(prompt_fidelity(fresh).count, asked);
+}
+
 // A model that gives its photos back whatever the prompt.
 TEST_F(SubjectScores, CopiesOfThePhotosAreFoundOut) {
   PromptedReading copies = renders_;
@@ -119,6 +142,24 @@ TEST_F(SubjectScores, OnlyMarksThatTheSubjectHasAreAskedFor) {
   for (portrait::Portrait& portrait : portraits) portrait.who.birthmark = 0;
   scores = score_subject(marked, prompted(portraits), anchors_);
   EXPECT_DOUBLE_EQ(scores.find(kBirthmark)->value, 0.0);
+}
+
+// A mark on the forehead under a hat can be seen in no image of that prompt, and is not missed there: heads of 128 px.
+TEST_F(SubjectScores, AMarkThatIsHiddenIsNotMissed) {
+  const auto has = [](const portrait::Identity& who) { return who.birthmark == 3; };
+  std::uint64_t number = 0;
+  while (!has(portrait::draw_identity(portrait::kReservedSeeds + number))) ++number;
+  Subject marked = oracle_subject(number);
+  marked.who = {};
+  marked.who.hair_style = portrait::HairStyle::kBald;
+  marked.who.birthmark = 3;
+  const PromptedReading images = prompted(prompted_portraits(number, 9000, 4));
+  const std::int64_t all = score_subject(marked, images, anchors_).find(kBirthmark).value().count;
+  marked.detail = portrait::Detail::k128;
+  const Estimate seen = score_subject(marked, images, anchors_).find(kBirthmark).value();
+  EXPECT_LT(seen.count, all);
+  EXPECT_GT(seen.count, all / 2);
+  EXPECT_DOUBLE_EQ(seen.value, 1.0);
 }
 
 TEST_F(SubjectScores, SharpnessIsAgainstTheMeanOfRenders) {

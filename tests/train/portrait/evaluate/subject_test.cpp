@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "model/base/error.h"
 #include "model/files/file_system.h"
 #include "model/image/png_write.h"
@@ -13,22 +17,49 @@
 namespace sdtune::train::evaluate {
 namespace {
 
-std::string label(std::uint64_t person_seed) {
-  return "{\"file\": \"a.png\", \"person_seed\": " + std::to_string(person_seed) + "}\n";
+std::string label(std::uint64_t person_seed, const std::string& more = "") {
+  return "{\"file\": \"a.png\", \"person_seed\": " + std::to_string(person_seed) + more + "}\n";
+}
+
+std::string label_of_detail(const std::string& detail) {
+  return label(portrait::kReservedSeeds + 4, ", \"detail\": " + detail);
 }
 
 TEST(Subject, IsReadFromTheLabels) {
   const test::ScratchFolder scratch;
   EXPECT_FALSE(labelled_subject(scratch.path()));
   scratch.write("labels.jsonl", label(portrait::kReservedSeeds + 4) + label(portrait::kReservedSeeds + 4));
-  EXPECT_EQ(labelled_subject(scratch.path()), 4u);
+  EXPECT_EQ(labelled_subject(scratch.path()).value().number, 4u);
+}
+
+TEST(Subject, IsOfTheDetailThatTheLabelsName) {
+  const test::ScratchFolder scratch;
+  const std::vector<std::pair<std::string, portrait::Detail>> cases = {
+      {label(portrait::kReservedSeeds + 4), portrait::Detail::k64},  // of the first versions
+      {label_of_detail("\"64\""), portrait::Detail::k64},
+      {label_of_detail("\"128\""), portrait::Detail::k128}};
+  for (const auto& [text, detail] : cases) {
+    scratch.write("labels.jsonl", text);
+    const LabelledSubject found = labelled_subject(scratch.path()).value();
+    EXPECT_EQ(found.detail, detail) << text;
+    EXPECT_NO_THROW(check_detail(found, detail, scratch.path())) << text;
+    const bool is_fine = detail == portrait::Detail::k128;
+    EXPECT_THROW(check_detail(found, is_fine ? portrait::Detail::k64 : portrait::Detail::k128, scratch.path()),
+                 DataError)
+        << text;
+  }
 }
 
 TEST(Subject, IsRefusedWhereItIsSeveralOrKnownFromTraining) {
   const test::ScratchFolder scratch;
   const std::vector<std::string> wrong = {label(portrait::kReservedSeeds) + label(portrait::kReservedSeeds + 1),
-                                          label(12), label(portrait::kReservedSeeds + portrait::kReservedCount),
-                                          "{\"file\": \"a.png\"}\n", ""};
+                                          label(12),
+                                          label(portrait::kReservedSeeds + portrait::kReservedCount),
+                                          "{\"file\": \"a.png\"}\n",
+                                          label_of_detail("\"64\"") + label_of_detail("\"128\""),
+                                          label_of_detail("\"256\""),
+                                          label_of_detail("64"),
+                                          ""};
   for (const std::string& text : wrong) {
     scratch.write("labels.jsonl", text);
     EXPECT_THROW(labelled_subject(scratch.path()), DataError) << text;

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <string>
 
 #include "model/base/error.h"
 #include "model/core/image_tensor.h"
 #include "tests/support/scratch_folder.h"
 #include "train/portrait/classifier/portrait_images.h"
 #include "train/portrait/pretrain/pool_order.h"
+#include "train/portrait/pretrain/stage.h"
 
 namespace sdtune::train::pretrain {
 namespace {
@@ -52,8 +54,12 @@ TEST(ImagePool, WaitsForAllUnlessASignalCame) {
   ImagePool unfinished(real_file_system(), many);
   EXPECT_FALSE(unfinished.is_ready({99999}));
   EXPECT_FALSE(unfinished.wait_for_all(stop, std::chrono::steady_clock::now()));  // and when its time is over
+  unfinished.limit_waits(&stop, std::chrono::steady_clock::now());
+  EXPECT_THROW(unfinished.images({99999}), WaitEnded);
+  unfinished.limit_waits(&stop, kNever);
   stop.request(15);
   EXPECT_FALSE(unfinished.wait_for_all(stop, kNever));
+  EXPECT_THROW(unfinished.pixels({99999}), WaitEnded);
 }
 
 TEST(ImagePool, RefusesAFolderOfOtherImages) {
@@ -62,6 +68,15 @@ TEST(ImagePool, RefusesAFolderOfOtherImages) {
   PoolOptions other = small_pool(scratch.path());
   other.size = 32;
   EXPECT_THROW(ImagePool(real_file_system(), other), ConfigError);
+  PoolOptions later = small_pool(scratch.path());
+  later.first = 8;
+  try {
+    ImagePool(real_file_system(), later);
+    FAIL() << "must be refused";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(error.problems().front().what.find("first image (--first-image) (got 0; now 8)"), std::string::npos);
+    EXPECT_EQ(error.problems().front().hint.find("give --first-image 0, remove "), 0u);
+  }
 }
 
 TEST(PoolOrder, SeesEveryImageOnceAnEpochAndTheFirstShardFirst) {
