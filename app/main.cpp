@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
   try {
     sdtune::app::end_with_caller();
     sdtune::app::ignore_closed_pipes();
+    sdtune::app::take_ends_of_children();
     code = sdtune::app::run_command_line(std::vector<std::string>(argv + 1, argv + argc));
     sdtune::app::finish_output();
   } catch (...) {

@@ -114,7 +114,9 @@ def run_for(here: Path, steps: int) -> tuple[Path, list[str]]:
     """The folder to train so many steps in, and train's options for it: a run of its own where here/run did more of them."""
     if trained_steps(here) > steps:
         return here / f"run_{steps}", ["--overwrite"]
-    return here / "run", ["--resume-from-checkpoint", "auto"] if (here / "run").is_dir() else []
+    if any((here / "run" / "checkpoints").glob("step-*")):
+        return here / "run", ["--resume-from-checkpoint", "auto"]
+    return here / "run", ["--overwrite"] if (here / "run").is_dir() else []  # fewer steps than --checkpointing-steps
 
 
 def judge_of(eval_flags: str) -> str:

@@ -15,6 +15,7 @@
 # to take as it is, in place of building.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/compile_jobs.sh
 
 mode=build folder="" cuda=${SDTUNE_CUDA:-ON} random_base=no photos=examples/me words=()
 while [ $# -gt 0 ]; do
@@ -48,7 +49,7 @@ build() {
   cmake -S . -B "$tree" -G Ninja -DPython_EXECUTABLE="$SDTUNE_PYTHON" -DSDTUNE_CUDA="$cuda" -DSDTUNE_UNITY=ON \
     -DSDTUNE_CUDA_ARCHITECTURES="${SDTUNE_CUDA_ARCHITECTURES:-release}" -DSDTUNE_PYTHON=OFF -DSDTUNE_TESTS=OFF \
     -DSDTUNE_TORCH_DIR="$torch_folder" >/dev/null
-  ninja -C "$tree" --quiet "${targets[@]}"
+  ninja -C "$tree" -j "$(compile_jobs)" --quiet "${targets[@]}"
 }
 
 # System libraries that are neither LibTorch's nor the C library's.

@@ -10,9 +10,11 @@
 #   *.spdx.json, NOTES.md, C_LIBRARY.txt, SHA256SUMS
 #
 # Every wheel is compiled from nothing in a copy of the commit, so this takes a quarter of an hour a wheel on two cores.
-# SDTUNE_JOBS: parallel compilations. SDTUNE_RELEASE_WHEELS=DIR takes finished wheels from there in place of compiling them.
+# SDTUNE_JOBS: parallel compilations (default: as many as cores and memory allow). SDTUNE_RELEASE_WHEELS=DIR takes
+# finished wheels from there in place of compiling them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/compile_jobs.sh
 say() { printf 'release: %s\n' "$*"; }
 die() { printf 'release: error: %s\n' "$*" >&2; exit 2; }
 
@@ -37,7 +39,8 @@ mkdir -p "$output"
 output=$(realpath "$output")
 version=$(sed -n 's/^project(sdtune VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-export SOURCE_DATE_EPOCH CMAKE_BUILD_PARALLEL_LEVEL=${SDTUNE_JOBS:-$(nproc)}
+CMAKE_BUILD_PARALLEL_LEVEL=$(compile_jobs)
+export SOURCE_DATE_EPOCH CMAKE_BUILD_PARALLEL_LEVEL
 own=$PWD/.venv/bin/python
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT

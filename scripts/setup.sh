@@ -9,11 +9,12 @@
 # which is faster from the second build on.
 #
 # Environment: SDTUNE_CUDA=ON|OFF   build the CUDA kernels (default: ON where nvcc or a GPU is found, else OFF)
-#              SDTUNE_JOBS=N        parallel compilations (default: the number of cores)
+#              SDTUNE_JOBS=N        parallel compilations (default: as many as cores and memory allow)
 #              SDTUNE_SETUP_PYTHON=FILE   the Python, 3.11 or later, that .venv is made with (default: python3)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/gpu_devices.sh
+. scripts/compile_jobs.sh
 
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: error: %s\n' "$*" >&2; exit 2; }
@@ -32,13 +33,24 @@ install_packages() {
     sudo="sudo"
   fi
   say "installing ${#missing[@]} system packages"
-  $sudo apt-get update -qq
-  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  # On a fresh machine unattended-upgrades may hold apt's locks for minutes. update itself waits for none.
+  local tries=1
+  until $sudo apt-get update -qq; do
+    [ "$tries" -lt 6 ] || die "apt-get update failed $tries times"
+    tries=$((tries + 1))
+    say "apt-get update failed; once more in 15 s"
+    sleep 15
+  done
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
+    install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
+
+# has_pip FOLDER: whether the environment there is whole. One that was ended while it was made has a Python and no pip.
+has_pip() { "$1/bin/python" -m pip --version >/dev/null 2>&1; }
 
 # What the system brings too old: before anything large is downloaded.
 check_versions() {
-  [ -x .venv/bin/python ] || "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+  has_pip .venv || "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     die "$python is no Python 3.11 or later, as Debian 12 and Ubuntu 24.04 have it; name another one: SDTUNE_SETUP_PYTHON=/path/to/python3.12"
   local compiler version
   read -ra compiler <<<"${CXX:-g++}"
@@ -92,7 +104,7 @@ make_tracker_venv() {
   local list=requirements/trackers.txt stamp=.venv/sdtune-trackers.txt
   [ "$(cat "$stamp" 2>/dev/null)" != "$(sha256sum <"$list")" ] || return 0
   say "installing Python packages of $list into .venv/trackers"
-  [ -x .venv/trackers/bin/python ] || "$python" -m venv .venv/trackers
+  has_pip .venv/trackers || "$python" -m venv --clear .venv/trackers
   .venv/trackers/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -r "$list"
   sha256sum <"$list" >"$stamp"
 }
@@ -108,7 +120,7 @@ make_oracle_folder() {
 }
 
 make_venv() {
-  [ -x .venv/bin/python ] || { say "making .venv"; "$python" -m venv .venv; }
+  has_pip .venv || { say "making .venv"; "$python" -m venv --clear .venv; }
   local file files=(requirements/torch.txt requirements/build.txt)
   if [ "$SDTUNE_CUDA$tests" = OFFOFF ] && ! is_installed requirements/torch.txt; then
     files=(requirements/torch-cpu.txt requirements/build.txt)
@@ -128,7 +140,7 @@ build() {
     -DSDTUNE_UNITY=ON -DSDTUNE_TESTS="$tests" -DCMAKE_INSTALL_PREFIX="$PWD/.venv" >build-configure.log || { cat build-configure.log; exit 1; }
   rm -f build-configure.log
   # Without a preprocessor run before each compile, which a first build would only lose time with.
-  CCACHE_DEPEND=1 ninja -C build -j "${SDTUNE_JOBS:-$(nproc)}" --quiet
+  CCACHE_DEPEND=1 ninja -C build -j "$(compile_jobs)" --quiet
   cmake --install build >/dev/null
   say "built in $((SECONDS - started)) s"
   if ! is_installed requirements/torch.txt; then

@@ -35,12 +35,17 @@ const Field* field_of_flag(const FieldList& fields, const std::string& word) {
   return looks_like_flag(word) ? find_field(fields, flag_part(word)) : nullptr;
 }
 
-// A flag that swallowed the next flag as its value: `--prompt --steps 5`.
-void find_swallowed_flags(const std::vector<std::string>& words, const FieldList& fields,
-                          std::vector<Problem>& problems) {
+// The words without the flags that lack a value, each of which is a problem: in `--prompt --steps 5` the next flag
+// would be swallowed as the text. The other words still count, since a command may need them to say that it ended.
+std::vector<std::string> without_valueless_flags(const std::vector<std::string>& words, const FieldList& fields,
+                                                 std::vector<Problem>& problems) {
+  std::vector<std::string> rest;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const Field* field = field_of_flag(fields, words[i]);
-    if (field == nullptr || is_bool(*field) || words[i].find('=') != std::string::npos) continue;
+    if (field == nullptr || is_bool(*field) || words[i].find('=') != std::string::npos) {
+      rest.push_back(words[i]);
+      continue;
+    }
     const std::string flag = flag_name(field->info.name);
     if (i + 1 == words.size()) {
       problems.push_back({flag, "has no value (allowed: " + field_type(*field) + ")", ""});
@@ -48,9 +53,11 @@ void find_swallowed_flags(const std::vector<std::string>& words, const FieldList
       problems.push_back(
           {flag, "has no value: " + words[i + 1] + " follows", "for that text write " + flag + "=" + words[i + 1]});
     } else {
-      ++i;
+      rest.push_back(words[i]);
+      rest.push_back(words[++i]);
     }
   }
+  return rest;
 }
 
 // `--prompt=` becomes `--prompt` and an empty text: of the first CLI11 would take the next word for the value.
@@ -130,9 +137,8 @@ Arguments parse_arguments(const std::vector<std::string>& words, const FieldList
   parser.add_flag("-h,--help", arguments.help);
   std::vector<Flag> flags;
   for (const Field& field : fields) flags.push_back(add_flag(parser, field));
-  find_swallowed_flags(words, fields, arguments.problems);
-  if (!arguments.problems.empty()) return arguments;
-  const std::vector<std::string> complete = with_empty_values(words, fields);
+  const std::vector<std::string> complete =
+      with_empty_values(without_valueless_flags(words, fields, arguments.problems), fields);
   try {
     parser.parse(std::vector<std::string>(complete.rbegin(), complete.rend()));  // CLI11 wants them backwards
   } catch (const CLI::ParseError& error) {

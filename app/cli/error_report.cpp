@@ -73,6 +73,10 @@ Report describe(const std::exception_ptr& exception) {
 
 }  // namespace
 
+std::vector<Problem> problems_of(const std::exception_ptr& exception) {
+  return describe(exception).problems;
+}
+
 void print_problems(const std::vector<Problem>& problems) {
   for (const Problem& problem : problems) std::fprintf(stderr, "sdtune: error: %s\n", problem.line().c_str());
 }

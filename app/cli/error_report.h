@@ -13,6 +13,9 @@ namespace sdtune::app {
 // trace unless SDTUNE_DEBUG=1; out of memory is distinguished from other faults.
 int report_exception(const std::exception_ptr& exception) noexcept;
 
+// What report_exception says of it, for a report on stdout beside its lines.
+std::vector<Problem> problems_of(const std::exception_ptr& exception);
+
 // Prints problems as the error lines of interface.md, to stderr.
 void print_problems(const std::vector<Problem>& problems);
 

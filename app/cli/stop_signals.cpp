@@ -22,7 +22,12 @@ void on_signal(int number, siginfo_t* info, void* /*context*/) {
   // SIGUSR1 is what schedulers send ahead of a limit (sbatch --signal), and means what SIGTERM means.
   const int meaning = number == SIGUSR1 ? SIGTERM : number;
   const pid_t parent = launcher.load();
-  std::atomic<bool>& has_asked = parent != 0 && info->si_pid == parent ? was_handed_on : was_sent;
+  const bool is_of_launcher = parent != 0 && info->si_pid == parent;
+  if (is_of_launcher && info->si_code == SI_QUEUE) {  // by launch itself, which hands signals on by kill
+    process_flag.request(kOtherRankFailed);
+    return;
+  }
+  std::atomic<bool>& has_asked = is_of_launcher ? was_handed_on : was_sent;
   const bool asks_again = has_asked.exchange(true);
   const bool is_first = process_flag.request(meaning);
   // systemd and Slurm send a signal to every process of a job: a rank gets it twice, the second time by its launcher.
@@ -33,6 +38,10 @@ void on_signal(int number, siginfo_t* info, void* /*context*/) {
 
 void ignore_closed_pipes() {
   std::signal(SIGPIPE, SIG_IGN);
+}
+
+void take_ends_of_children() {
+  std::signal(SIGCHLD, SIG_DFL);
 }
 
 StopFlag& stop_flag() {

@@ -1,5 +1,6 @@
 // SIGINT, SIGTERM and SIGUSR1 (which means SIGTERM): the first one asks the work to stop at the next safe point, the
-// second one ends the process at once. Of a rank, one by its launcher and one by anybody else are together the first.
+// second one ends the process at once. Of a rank, one by its launcher and one by anybody else are together the first;
+// one that sdtune launch queues because another rank failed (kOtherRankFailed) is never the second.
 #pragma once
 
 #include "model/base/stop_flag.h"
@@ -8,6 +9,9 @@ namespace sdtune::app {
 
 // A closed pipe (`| head`) becomes an error of the write, not the end of a training run.
 void ignore_closed_pipes();
+
+// An ignored SIGCHLD, which a shell (trap '' CHLD) hands down, lets the kernel drop how children ended.
+void take_ends_of_children();
 
 // The flag of this process, which the handlers set.
 StopFlag& stop_flag();

@@ -1,7 +1,10 @@
 // `sdtune check`: what `train` with the same options would find wrong.
 #include <cstdio>
+#include <exception>
+#include <utility>
 
 #include "app/cli/error_report.h"
+#include "app/cli/print_json.h"
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
 #include "app/commands/photo_advice.h"
@@ -36,6 +39,15 @@ class ProbeObserver : public train::Observer {
   train::StepEvent last;
 };
 
+struct Probe {
+  train::TrainResult result;
+  train::StepEvent step;  // where the result is kDone
+};
+
+Json probe_json(const train::StepEvent& step) {
+  return {{"loss", step.loss}, {"images_per_s", step.images_per_s}, {"peak_bytes", step.max_memory_bytes}};
+}
+
 class CheckCommand : public Command {
  public:
   CommandHelp help() const override {
@@ -57,15 +69,14 @@ class CheckCommand : public Command {
     advice.warnings.insert(advice.warnings.begin(), of_files.begin(), of_files.end());
     const std::vector<Problem> of_machine = train::machine_warnings(options_.loaded.config);
     advice.warnings.insert(advice.warnings.begin(), of_machine.begin(), of_machine.end());
-    if (json_) {
-      print_json(problems, advice);
-    } else {
+    if (!json_) {
       print_problems(problems);
       if (problems.empty()) print_plan();
       if (problems.empty()) print_advice({advice.warnings, {}});  // first what must be mended
     }
+    if (problems.empty() && probe_) return json_ ? report_probe(advice) : print_probe();
+    if (json_) print_report(problems, advice, nullptr);
     if (!problems.empty()) return static_cast<int>(ExitCode::kBadInput);
-    if (probe_) return run_probe();
     if (!json_) std::puts("ok: train would start");
     return 0;
   }
@@ -89,7 +100,8 @@ class CheckCommand : public Command {
     if (!probe_) std::puts("time     sdtune plan --probe with the same options measures how long a run takes here");
   }
 
-  void print_json(const std::vector<Problem>& problems, const train::Diagnosis& advice) const {
+  // `probe` is null where no step was done.
+  void print_report(const std::vector<Problem>& problems, const train::Diagnosis& advice, const Json& probe) const {
     Json json;
     json["preset"] = preset_json(options_.loaded.config);
     json["generation"] =
@@ -98,11 +110,39 @@ class CheckCommand : public Command {
     json["problems"] = problems_json(problems);
     json["warnings"] = problems_json(advice.warnings);
     json["notes"] = advice.notes;
-    std::puts(json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    json["probe"] = probe;
+    print_json(json);
+  }
+
+  // The report is written behind the probe, since it says whether that went well. The error itself and its exit code
+  // are left to main.
+  int report_probe(const train::Diagnosis& advice) {
+    Probe probe;
+    try {
+      probe = run_probe();
+    } catch (const std::exception&) {
+      print_report(problems_of(std::current_exception()), advice, nullptr);
+      throw;
+    }
+    if (probe.result.code == ExitCode::kDone) {
+      print_report({}, advice, probe_json(probe.step));
+    } else {
+      print_report({Problem{"--probe", "was stopped: " + probe.result.cause, ""}}, advice, nullptr);
+    }
+    return static_cast<int>(probe.result.code);
+  }
+
+  int print_probe() {
+    const Probe probe = run_probe();
+    if (probe.result.code == ExitCode::kDone) {
+      std::printf("ok: one step done, loss %.6g, %.3g images/s, %.2f GB of memory at most\n", probe.step.loss,
+                  probe.step.images_per_s, static_cast<double>(probe.step.max_memory_bytes) / 1e9);
+    }
+    return static_cast<int>(probe.result.code);
   }
 
   // One optimizer step with the real model, device and batch; no more class images than it needs, nothing kept.
-  int run_probe() {
+  Probe run_probe() {
     train::TrainConfig config = options_.loaded.config;
     const std::string beside = config.run.output.empty() ? "sdtune" : config.run.output;
     const TemporaryFolder folder(beside);
@@ -111,13 +151,8 @@ class CheckCommand : public Command {
     train::isolate_probe(config, config.run.train_batch_size * config.run.gradient_accumulation_steps);
     StopFlag& stop = install_stop_signals();
     ProbeObserver observer;
-    const train::TrainResult result =
-        train::train(config, {&observer}, train::evaluate::classifier_reader_source(), stop);
-    if (result.code == ExitCode::kDone && !json_) {
-      std::printf("ok: one step done, loss %.6g, %.3g images/s, %.2f GB of memory at most\n", observer.last.loss,
-                  observer.last.images_per_s, static_cast<double>(observer.last.max_memory_bytes) / 1e9);
-    }
-    return static_cast<int>(result.code);
+    train::TrainResult result = train::train(config, {&observer}, train::evaluate::classifier_reader_source(), stop);
+    return {std::move(result), observer.last};
   }
 
   bool json_ = false;

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <string>
-#include <system_error>
 
 #include "app/cli/arguments.h"
 #include "app/cli/given_options.h"
@@ -18,8 +18,10 @@
 #include "app/launch/launch.h"
 #include "app/launch/restart_words.h"
 #include "app/ui/hangup.h"
+#include "app/ui/progress_bar.h"
 #include "model/machine/control_groups.h"
 #include "train/config/run_folder.h"
+#include "train/run/train.h"
 #include "train/track/tracker_check.h"
 
 namespace sdtune::app {
@@ -35,14 +37,6 @@ std::int64_t usable_cores() {
       ::sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : ::sysconf(_SC_NPROCESSORS_ONLN);
   const std::optional<double> quota = model::quota_of_cores(model::SystemFiles("/"));
   return quota ? std::clamp<std::int64_t>(std::llround(*quota), 1, allowed) : allowed;
-}
-
-bool has_whole_checkpoint(const fs::path& checkpoints) {
-  std::error_code none;
-  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints, none)) {
-    if (fs::exists(entry.path() / "manifest.json", none)) return true;
-  }
-  return false;
 }
 
 // The record of the run in the folder, which says when each of its attempts began; empty where there is none.
@@ -78,7 +72,11 @@ class LaunchCommand : public Command {
       const std::vector<Problem>& wrong = training_.loaded.problems;
       given.problems.insert(given.problems.end(), wrong.begin(), wrong.end());
     }
-    if (!given.problems.empty()) throw ConfigError(given.problems);
+    if (!given.problems.empty()) {
+      const ConfigError error(given.problems);
+      tell_end(error);
+      throw error;
+    }
     const train::ObserveOptions& observe = training_.loaded.config.observe;
     if (!given.origins.contains("grace") && !train::side_trackers(observe).names.empty()) {
       options_.grace = grace_with_trackers(options_, observe.tracker_timeout);
@@ -86,11 +84,29 @@ class LaunchCommand : public Command {
     const train::RunFolder folder = train::run_folder(training_.loaded.config);
     earlier_ = content_of(folder.record());
     keep_output_after_hangup(folder.log());
-    return launch_ranks(
-        options_, [&](std::int64_t attempt) { return words_of(words, attempt); }, usable_cores());
+    return run_ranks(words);
   }
 
  private:
+  int run_ranks(const std::vector<std::string>& words) {
+    try {
+      const LaunchEnd end = launch_ranks(
+          options_, [&](std::int64_t attempt) { return words_of(words, attempt); }, usable_cores());
+      if (end.is_untold) tell_end(Error(static_cast<ExitCode>(end.code), "launch", end.cause));
+      return end.code;
+    } catch (const Error& error) {  // no rank could be started
+      tell_end(error);
+      throw;
+    }
+  }
+
+  // notify and on_finish of a run that ends where no rank 0, which is on machine 0, has told it.
+  void tell_end(const Error& error) const {
+    if (options_.node_rank != 0) return;
+    ProgressBar progress(stderr);
+    train::finish_run(training_.loaded.config, error, {&progress});
+  }
+
   std::vector<std::string> words_of(const std::vector<std::string>& words, std::int64_t attempt) const {
     if (attempt == 0) return words;
     const train::TrainConfig& config = training_.loaded.config;

@@ -1,6 +1,7 @@
 // `sdtune plan`: what a run would take.
 #include <cstdio>
 
+#include "app/cli/print_json.h"
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
 #include "app/commands/plan_text.h"
@@ -41,9 +42,11 @@ class PlanCommand : public Command {
       if (!probed) return stop_flag().exit_code_or(0);
     }
     const std::vector<train::Rental> rentals = train::price_run(plan, table);
-    const std::string text = json_ ? train::plan_json(plan, rentals, table.currency, probed).dump(2) + "\n"
-                                   : plan_text(plan, rentals, table.currency, probed);
-    std::fputs(text.c_str(), stdout);
+    if (json_) {
+      print_json(train::plan_json(plan, rentals, table.currency, probed));
+    } else {
+      std::fputs(plan_text(plan, rentals, table.currency, probed).c_str(), stdout);
+    }
     return 0;
   }
 

@@ -1,5 +1,6 @@
 // `sdtune sample`.
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -21,6 +22,7 @@
 #include "model/core/tf32_scope.h"
 #include "model/files/file_system.h"
 #include "model/files/model_note.h"
+#include "model/generate/a1111_parameters.h"
 #include "model/generate/contact_sheet.h"
 #include "model/generate/image_file.h"
 #include "model/generate/image_generator.h"
@@ -175,16 +177,27 @@ class SampleCommand : public Command {
     for (std::size_t number = 0; number < plan_.jobs.size(); ++number) {
       PromptJob job = plan_.jobs[number];
       job.options = generator.resolved(job.options);
+      apply_clip_skip(job.options, bundle, turn);
       if (turn.compared) job.options.loras.clear();  // they are made for the model, not for what it is compared with
       if (!generate_job(generator, turn, job, number, first_row)) return;
     }
+  }
+
+  // A1111's "Clip skip" of --like, which each model counts in its own way.
+  void apply_clip_skip(model::GenerateOptions& options, const model::ModelBundle& bundle, const ModelTurn& turn) const {
+    if (!plan_.like || !plan_.like->a1111_clip_skip) return;
+    const std::int64_t theirs = *plan_.like->a1111_clip_skip;
+    options.clip_skip = model::clip_skip_of_a1111(theirs, bundle);
+    if (theirs <= 2 || options.clip_skip > 0 || turn.compared) return;
+    warn({"--like: " + options_.like, "is not taken over: Clip skip (got " + std::to_string(theirs) + ")",
+          "A1111 ignores it for SD 2.x"});
   }
 
   // False when stopped.
   bool generate_job(model::ImageGenerator& generator, const ModelTurn& turn, const PromptJob& job, std::size_t number,
                     std::size_t first_row) {
     const model::ModelSampling sampling{generator.sizes(job.options).first_pass, generator.scheduler_class(job.options),
-                                        generator.make_scheduler(job.options)->config()};
+                                        generator.make_scheduler(job.options)->config(), generator.is_xl()};
     for (std::int64_t first = 0; first < job.options.num_images; first += job.batch) {
       if (stop_flag().signal()) return false;
       const torch::Tensor images = generate_batch(generator, turn.caption, job, number, first);

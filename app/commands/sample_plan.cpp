@@ -77,6 +77,22 @@ std::vector<PromptJob> list_jobs(const SampleOptions& options, const std::option
   return {{options.image, options.batch, std::nullopt}};
 }
 
+// The LoRAs that the prompts call. A prompt of another program calls what its user has: where that is missing here, the
+// tag is left out with a warning, as the rest of its text that has no counterpart.
+void resolve_tags(const Origins& origins, const SampleOptions& options, SamplePlan& plan,
+                  std::vector<Problem>& problems) {
+  const bool is_foreign = plan.like && !plan.like->model && origins.count("prompt") == 0;
+  const bool one = options.prompts.empty();
+  for (PromptJob& job : plan.jobs) {
+    if (is_foreign) {
+      model::resolve_lora_tags(job.options, options.lora_dir, "--like: " + options.like, plan.like->warnings);
+      continue;
+    }
+    const std::string where = one ? "--prompt" : "--prompts: " + job.options.prompt;
+    model::resolve_lora_tags(job.options, options.lora_dir, where, problems);
+  }
+}
+
 }  // namespace
 
 SamplePlan make_sample_plan(const Arguments& arguments, SampleOptions& options) {
@@ -93,11 +109,7 @@ SamplePlan make_sample_plan(const Arguments& arguments, SampleOptions& options) 
   if (!problems.empty()) throw ConfigError(std::move(problems));
   options.image.loras = model::parse_lora_list(options.image.lora, "--lora", problems);
   plan.jobs = list_jobs(options, plan.like, given.origins.count("num_images") > 0);
-  const bool one = options.prompts.empty();
-  for (PromptJob& job : plan.jobs) {
-    const std::string where = one ? "--prompt" : "--prompts: " + job.options.prompt;
-    model::resolve_lora_tags(job.options, options.lora_dir, where, problems);
-  }
+  resolve_tags(given.origins, options, plan, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   return plan;
 }

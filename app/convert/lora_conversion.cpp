@@ -14,6 +14,7 @@
 #include "model/files/file_system.h"
 #include "model/files/hub_cache.h"
 #include "model/lora/lora_file.h"
+#include "model/lora/lora_weights.h"
 #include "model/pipeline/bundle_configs.h"
 #include "model/pipeline/empty_bundle.h"
 
@@ -67,6 +68,7 @@ void convert_lora(const ConvertOptions& options) {
   const model::ModelBundle bundle = model::empty_bundle(model::BundleConfigs::read(folder), folder);
   const model::LoraWeights weights = model::read_lora(file, bundle);
   refuse_products(file, weights);
+  model::check_lora(bundle, file.string(), weights);
   const bool is_kohya = options.lora_naming == "kohya";
   std::optional<torch::Dtype> dtype;
   if (options.dtype != "auto") dtype = model::parse_dtype(options.dtype, "--dtype");

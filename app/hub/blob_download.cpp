@@ -130,7 +130,7 @@ void receive_all(HubClient& client, const HubRepository& repository, const std::
       if (failures > client.settings().retries) {
         throw NetworkError(repository.id + ": " + file, error.problems().front().line(), "the next call goes on there");
       }
-      HubClient::wait_before_retry(failures, 0);
+      HubClient::wait_before_retry(failures, error.wait());
     }
   }
 }

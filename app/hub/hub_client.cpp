@@ -21,12 +21,6 @@ bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-std::int64_t wanted_wait(const HttpResponse& response) {
-  const std::string text = response.header("retry-after");
-  const bool number = !text.empty() && text.size() < 6 && text.find_first_not_of("0123456789") == std::string::npos;
-  return number ? std::stoll(text) : 0;
-}
-
 }  // namespace
 
 HubClient::HubClient(HubSettings settings) : settings_(std::move(settings)), endpoint_(parse_url(settings_.endpoint)) {}
@@ -108,7 +102,8 @@ HttpResponse HubClient::download(const std::string& path, std::uint64_t offset, 
   const Url answered = parse_url(response.url);
   if (answered.same_origin(endpoint_)) refuse_answer(response, subject, settings_);
   // An address of that other server is good for a while only; the next try asks for a new one.
-  throw NetworkError(answered.authority, fmt::format("answers with status {}", response.status));
+  throw NetworkError(answered.authority, fmt::format("answers with status {}", response.status), "",
+                     wanted_wait(response));
 }
 
 HttpResponse HubClient::send(const HttpRequest& request, const HubSubject& subject) {

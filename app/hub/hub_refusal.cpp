@@ -47,6 +47,12 @@ bool may_pass(int status) {
   return status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
+std::int64_t wanted_wait(const HttpResponse& response) {
+  const std::string text = response.header("retry-after");
+  const bool number = !text.empty() && text.size() < 6 && text.find_first_not_of("0123456789") == std::string::npos;
+  return number ? std::stoll(text) : 0;
+}
+
 void refuse_answer(const HttpResponse& response, const HubSubject& subject, const HubSettings& settings) {
   const std::string code = response.header("x-error-code"), said = said_by(response);
   if (code == "GatedRepo") refuse_gated(subject, settings);
@@ -57,7 +63,9 @@ void refuse_answer(const HttpResponse& response, const HubSubject& subject, cons
     throw ConfigError(subject.id, "is not allowed to this token" + said, "the token needs the right for this model");
   }
   const std::string what = fmt::format("answers with status {}{}", response.status, said);
-  if (may_pass(response.status)) throw NetworkError(settings.endpoint, what, "try again later");
+  if (may_pass(response.status)) {
+    throw NetworkError(settings.endpoint, what, "try again later", wanted_wait(response));
+  }
   throw ConfigError(settings.endpoint, what);
 }
 

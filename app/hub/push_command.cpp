@@ -22,6 +22,26 @@ namespace fs = std::filesystem;
 constexpr const char* kCard = "README.md";
 constexpr const char* kSheet = "images/sheet.png";
 
+// What a commit says goes to the hub as JSON, which can hold no other text.
+bool is_utf8_text(const std::string& text) {
+  try {
+    static_cast<void>(Json(text).dump());
+    return true;
+  } catch (const Json::exception&) {
+    return false;
+  }
+}
+
+void refuse_names(const std::vector<PushFile>& files) {
+  std::vector<Problem> problems;
+  for (const PushFile& file : files) {
+    if (!is_utf8_text(file.path)) {
+      problems.push_back({file.source.string(), "has a name that is not UTF-8, which a hub cannot store", "rename it"});
+    }
+  }
+  if (!problems.empty()) throw ConfigError(problems);
+}
+
 class PushCommand : public Command {
  public:
   CommandHelp help() const override {
@@ -37,6 +57,7 @@ class PushCommand : public Command {
     read_options(arguments);
     UploadRequest request{.id = id_, .revision = options_.revision, .message = options_.message, .files = {}};
     request.files = collect_files();
+    refuse_names(request.files);
     for (const PushFile& file : request.files) {
       std::fprintf(stderr, "file     %s, %s\n", printable(file.path).c_str(), size_text(file.size).c_str());
     }
@@ -95,8 +116,10 @@ class PushCommand : public Command {
       id_ = arguments.positionals[1];
       if (!is_hub_id(id_)) problems.push_back({id_, "is no name of a model on a hub", "name it as ORG/NAME"});
     }
-    if (!is_inner_path(options_.revision))
+    if (!is_inner_path(options_.revision) || !is_utf8_text(options_.revision))
       problems.push_back({"--revision", "is no name (got " + options_.revision + ")", ""});
+    if (!is_utf8_text(options_.message))
+      problems.push_back({"--commit-message", "is not UTF-8 (got " + options_.message + ")", ""});
     if (!options_.sheet.empty() && !is_file(options_.sheet))
       problems.push_back({"--sheet", "is no file (got " + options_.sheet + ")", ""});
     if (!problems.empty()) throw ConfigError(problems);

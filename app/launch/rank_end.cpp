@@ -2,6 +2,7 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 
@@ -34,6 +35,10 @@ std::string describe(const RankEnd& end) {
 
 bool may_retry(const RankEnd& end) {
   return lost_a_peer(end) || (WIFSIGNALED(end.status) && !end.was_stopped);
+}
+
+bool expects_restart(const std::vector<RankEnd>& ends) {
+  return std::any_of(ends.begin(), ends.end(), [](const RankEnd& end) { return end.rank == 0 && lost_a_peer(end); });
 }
 
 const RankEnd* first_cause(const std::vector<RankEnd>& ends) {

@@ -25,6 +25,10 @@ std::string describe(const RankEnd& end);
 // Whether a restart may help: a lost rank (138), or a signal that launch did not send.
 bool may_retry(const RankEnd& end);
 
+// Whether rank 0 is among `ends` and, where restarts were left, took its end for one that is followed by another start:
+// it ended with 138.
+bool expects_restart(const std::vector<RankEnd>& ends);
+
 // The first failure of `ends`, which are in the order of time: of the ranks that launch had not stopped, and 138 only
 // where no other rank failed otherwise, since a lost rank is noticed by all. Null when every rank ended with 0.
 const RankEnd* first_cause(const std::vector<RankEnd>& ends);

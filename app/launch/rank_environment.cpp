@@ -25,6 +25,7 @@ std::vector<std::string> rank_environment(const std::vector<std::string>& own, c
       {"MASTER_ADDR", plan.address},
       {"MASTER_PORT", std::to_string(plan.port)},
       {"TORCHELASTIC_RUN_ID", "sdtune-launch"},
+      {"SDTUNE_RESTARTS_LEFT", std::to_string(plan.restarts_left)},
   };
   // Ranks of one attempt meet under its number. Several machines need not count alike: one may have restarted while
   // another still waited.

@@ -16,6 +16,8 @@ struct RankPlan {
   std::int64_t port = 0;     // MASTER_PORT
   std::int64_t attempt = 0;  // restarts so far
   std::int64_t cores = 1;    // of this machine, shared out between its ranks
+  // How often launch may still restart the ranks: SDTUNE_RESTARTS_LEFT, by which rank 0 knows whether this is the end.
+  std::int64_t restarts_left = 0;
 };
 
 // `own` ("NAME=value" each) with the variables of the rank `local_rank` in place of those of other launchers.

@@ -104,7 +104,7 @@ void RankGroup::take_end(const RankEnd& end) {
 void RankGroup::stop_late_ones() {
   if (stage_ == Stage::kRunning || stage_ == Stage::kKilled || Clock::now() < deadline_) return;
   if (stage_ == Stage::kNoticing) {
-    send_all(SIGTERM);
+    for (const auto& rank : ranks_) rank->stop();
     stage_ = Stage::kAsked;
     deadline_ = Clock::now() + grace_;
   } else {

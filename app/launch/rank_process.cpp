@@ -14,6 +14,7 @@ namespace sdtune::app {
 namespace {
 
 constexpr std::size_t kPart = 64 * 1024;
+constexpr int kUnknownEnd = static_cast<int>(ExitCode::kBug) << 8;  // a status of waitpid: exit code 1
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> result;
@@ -91,12 +92,23 @@ void RankProcess::send(int signal) {
   ::kill(signal == SIGKILL ? -pid_ : pid_, signal);
 }
 
+void RankProcess::stop() {
+  if (!runs_) return;
+  signalled_ = true;
+  // Where the queue is full (ulimit -i) the rank ends as after any SIGTERM.
+  if (::sigqueue(pid_, SIGTERM, sigval{}) != 0) ::kill(pid_, SIGTERM);
+}
+
 bool RankProcess::reap(int& status) {
   if (!runs_) return false;
   siginfo_t info{};
-  if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
-    return false;
+  if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+    if (errno != ECHILD) return false;
+    status = kUnknownEnd;  // the kernel has dropped it; the number may be another process's by now
+    runs_ = false;
+    return true;
   }
+  if (info.si_pid == 0) return false;
   ::kill(-pid_, SIGKILL);  // while the number still is its own
   ::waitpid(pid_, &status, 0);
   runs_ = false;

@@ -34,8 +34,12 @@ class RankProcess {
   bool runs() const { return runs_; }
   // To the rank and what it has started.
   void send(int signal);
+  // SIGTERM to the rank because another one failed: queued, by which it knows that from one that is handed on, and ends
+  // with 138.
+  void stop();
   bool was_signalled() const { return signalled_; }
-  // Whether it has ended since the last call; then also ends what it has left behind, and gives the status of waitpid.
+  // Whether it has ended since the last call; then also ends what it has left behind, and gives the status of waitpid:
+  // exit code 1 where the kernel does not tell, since SIGCHLD is ignored.
   bool reap(int& status);
   // The pipe with its stdout (0) or stderr (1); -1 when closed.
   int pipe(int stream) const { return pipes_[stream]; }

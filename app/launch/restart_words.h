@@ -1,6 +1,7 @@
 // A training's command line for a restart: it resumes where the run's newest checkpoint is.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,5 +20,9 @@ struct AttemptState {
 //   as long as the run has no checkpoint of its own;
 // - the earlier run is not cleared a second time once it has been.
 std::vector<std::string> restart_words(std::vector<std::string> words, const AttemptState& state);
+
+// Whether a run's folder of checkpoints, which need not exist, holds one that is whole: step-DIGITS with a manifest.
+// A save that was killed leaves step-DIGITS.tmp, with its manifest where the rename alone is missing.
+bool has_whole_checkpoint(const std::filesystem::path& checkpoints);
 
 }  // namespace sdtune::app

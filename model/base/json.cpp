@@ -86,6 +86,10 @@ Json parse_json(std::string_view text, const std::string& where) {
   return Json::parse(standard);
 }
 
+std::string valid_text(const std::string& text) {
+  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+}
+
 JsonObject::JsonObject(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
   if (!object.is_object()) throw WeightError(where_, "must be a JSON object (got " + dump(object) + ")");
 }

@@ -15,6 +15,9 @@ using Json = nlohmann::ordered_json;
 // Parses text; `where` (usually the path) goes into errors. Throws WeightError.
 Json parse_json(std::string_view text, const std::string& where);
 
+// The text with U+FFFD in place of what is no UTF-8: a file's name need not be UTF-8, and what JSON holds must be.
+std::string valid_text(const std::string& text);
+
 // Reads the fields of one object and refuses those that were not read: call the getters, then finish().
 class JsonObject {
  public:

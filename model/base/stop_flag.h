@@ -10,23 +10,27 @@ namespace sdtune {
 
 // In the place of a signal: the cloud takes the machine away soon.
 inline constexpr int kPreemption = 1000;
+// Likewise: sdtune launch stops this rank, because another one failed.
+inline constexpr int kOtherRankFailed = 1002;
 
-// 143 for SIGTERM and kPreemption, 130 for every other signal.
+// 143 for SIGTERM and kPreemption, 138 for kOtherRankFailed, 130 for every other signal.
 inline ExitCode exit_code_of(int signal) {
+  if (signal == kOtherRankFailed) return ExitCode::kPeerLost;
   return signal == SIGTERM || signal == kPreemption ? ExitCode::kTerminated : ExitCode::kInterrupted;
 }
 
 // As run.json names it.
 inline const char* cause_of(int signal) {
   if (signal == kPreemption) return "preemption";
+  if (signal == kOtherRankFailed) return "sdtune launch, since another rank failed";
   return signal == SIGTERM ? "SIGTERM" : "SIGINT";
 }
 
 class StopFlag {
  public:
-  // `signal` is SIGINT, SIGTERM or kPreemption; the first request counts. Returns whether this was the first.
-  // A preempted machine is shut down, and the first signal of that must not end a run that saves: it is a first one.
-  // Async-signal-safe.
+  // `signal` is SIGINT, SIGTERM, kPreemption or kOtherRankFailed; the first request counts. Returns whether this was
+  // the first. A preempted machine is shut down, and the first signal of that must not end a run that saves: it is a
+  // first one. Async-signal-safe.
   bool request(int signal) {
     int before = 0;
     bool is_first = signal_.compare_exchange_strong(before, signal);
@@ -40,7 +44,7 @@ class StopFlag {
   int signal() const { return signal_.load(std::memory_order_relaxed); }
   // Whether there is a request, in the form in which image generation takes it.
   const std::atomic<bool>& requested() const { return requested_; }
-  // 130 or 143 after a request, else `code`.
+  // 130, 138 or 143 after a request, else `code`.
   int exit_code_or(int code) const { return signal() == 0 ? code : static_cast<int>(exit_code_of(signal())); }
 
  private:

@@ -1,6 +1,7 @@
 #include "model/files/atomic_folder.h"
 
 #include <string>
+#include <vector>
 
 #include "model/base/error.h"
 
@@ -27,6 +28,7 @@ void put_in_place(FileSystem& files, const fs::path& written, const fs::path& fo
   if (!fs::exists(folder)) {
     files.rename(written, folder);
     files.sync_directory(parent);
+    if (fs::exists(old)) files.remove_tree(old);  // of a replacement that was killed; until now it was all there was
     return;
   }
   if (fs::exists(old)) files.remove_tree(old);
@@ -42,6 +44,11 @@ void put_in_place(FileSystem& files, const fs::path& written, const fs::path& fo
 }
 
 }  // namespace
+
+std::vector<fs::path> left_by_killed_writings(const fs::path& folder) {
+  const fs::path target = without_trailing_slash(folder);
+  return {beside(target, ".partial"), beside(target, ".old")};
+}
 
 void remove_tree_quietly(FileSystem& files, const fs::path& folder) {
   try {

@@ -4,10 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <mutex>
+#include <random>
+#include <set>
 
 #include "model/base/error.h"
 #include "model/files/posix_file.h"
@@ -16,6 +21,11 @@ namespace sdtune {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kOfOneWriting = ".partial-";  // and 16 random digits
+constexpr std::size_t kRandomDigits = 16;
+// A process that writes a file changes it all the time: one that has not changed for so long was left by a kill.
+constexpr std::chrono::hours kLeftAfter{1};
 
 [[noreturn]] void fail(const fs::path& path, const std::string& doing, int reason) {
   throw_storage_error(path, doing, reason);
@@ -53,6 +63,65 @@ class PosixFileSystem : public FileSystem {
   }
 };
 
+// No number of a process would do: those of two containers, or of two machines that share a disk, may be the same.
+fs::path name_of_one_writing(const fs::path& path) {
+  std::random_device random;
+  std::array<char, kRandomDigits + 1> digits = {};
+  std::snprintf(digits.data(), digits.size(), "%08x%08x", random(), random());
+  std::string name = ".";
+  name.append(path.filename().string()).append(kOfOneWriting).append(digits.data());
+  return path.parent_path() / name;
+}
+
+bool is_name_of_one_writing(const std::string& name) {
+  const std::size_t mark = name.rfind(kOfOneWriting);
+  if (!name.starts_with('.') || mark == std::string::npos) return false;
+  const std::size_t digits = mark + kOfOneWriting.size();
+  return name.size() == digits + kRandomDigits &&
+         name.find_first_not_of("0123456789abcdef", digits) == std::string::npos;
+}
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+// Why a writing failed is what matters, and another process may have removed what was left, so a failure is nothing.
+void unlink_quietly(FileSystem& files, const fs::path& path) {
+  std::error_code status;
+  if (!fs::exists(path, status)) return;
+  try {
+    files.unlink(path);
+  } catch (const StorageError&) {
+  }
+}
+
+// Whether this process asks about the folder for the first time: a thousand images do not need it listed each time.
+bool is_first_look(const fs::path& folder) {
+  static std::mutex mutex;
+  static std::set<fs::path> seen;
+  std::error_code status;
+  const fs::path whole = fs::absolute(folder, status);
+  const std::lock_guard lock(mutex);
+  return !status && seen.insert(whole).second;
+}
+
+// What killed processes left in the folder of `own`, which was just made: its time is that of the disk's own clock.
+void remove_left_files(FileSystem& files, const fs::path& own) {
+  const fs::path folder = folder_of(own);
+  if (!is_first_look(folder)) return;
+  std::error_code status;
+  const fs::file_time_type now = fs::last_write_time(own, status);
+  if (status) return;
+  std::vector<fs::path> left;
+  for (fs::directory_iterator at(folder, status), end; !status && at != end; at.increment(status)) {
+    if (!is_name_of_one_writing(at->path().filename().string())) continue;
+    std::error_code gone;
+    const fs::file_time_type changed = fs::last_write_time(at->path(), gone);
+    if (!gone && now - changed > kLeftAfter) left.push_back(at->path());
+  }
+  for (const fs::path& path : left) unlink_quietly(files, path);
+}
+
 }  // namespace
 
 FileSystem& real_file_system() {
@@ -71,14 +140,24 @@ void create_parent_folder(FileSystem& files, const fs::path& path) {
   if (path.has_parent_path()) files.create_directories(path.parent_path());
 }
 
+void write_file_atomically(FileSystem& files, const fs::path& path, const std::function<void(OutputFile&)>& write) {
+  const fs::path partial = name_of_one_writing(path);
+  try {
+    const std::unique_ptr<OutputFile> file = files.create(partial);
+    remove_left_files(files, partial);  // before the bytes, which may need their room
+    write(*file);
+    file->sync();
+    file->close();
+    files.rename(partial, path);
+  } catch (...) {
+    unlink_quietly(files, partial);  // no later writing has this name
+    throw;
+  }
+  files.sync_directory(folder_of(path));
+}
+
 void write_file_atomically(FileSystem& files, const fs::path& path, std::string_view content) {
-  const fs::path partial = partial_name(path);
-  const std::unique_ptr<OutputFile> file = files.create(partial);
-  file->write(std::as_bytes(std::span(content)));
-  file->sync();
-  file->close();
-  files.rename(partial, path);
-  files.sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
+  write_file_atomically(files, path, [&](OutputFile& file) { file.write(std::as_bytes(std::span(content))); });
 }
 
 bool is_file(const fs::path& path) {

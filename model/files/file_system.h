@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -40,15 +41,22 @@ class FileSystem {
 // The operating system's.
 FileSystem& real_file_system();
 
-// The name that a file has until it is whole: hidden, beside it.
+// The name that a file has until it is whole, where one process alone writes it: hidden, beside it.
 std::filesystem::path partial_name(const std::filesystem::path& path);
 
 // Makes the folder that the file is to lie in, with those above it, where it is missing.
 void create_parent_folder(FileSystem& files, const std::filesystem::path& path);
 
 // Writes a whole file so that after a crash either the old or the new content is there: temporary name beside it,
-// fsync, rename, fsync of the folder.
+// fsync, rename, fsync of the folder. The temporary name is that of this writing alone, so that processes that write
+// one file at the same time, class images of two runs for example, leave it whole: the last of them wins. What killed
+// processes left beside `path` under such names is removed once it is an hour old.
 void write_file_atomically(FileSystem& files, const std::filesystem::path& path, std::string_view content);
+
+// The same of content that `write` hands over piece by piece. Whatever it throws comes through, and the file is then
+// what it was.
+void write_file_atomically(FileSystem& files, const std::filesystem::path& path,
+                           const std::function<void(OutputFile&)>& write);
 
 // Whether there is a regular file; false too where that cannot be known.
 bool is_file(const std::filesystem::path& path);

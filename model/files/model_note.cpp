@@ -25,7 +25,7 @@ ModelNote read_model_note(const std::filesystem::path& folder) {
 void write_model_note(FileSystem& files, const ModelNote& note, const std::filesystem::path& folder) {
   Json json = {{"trigger", note.trigger}, {"rendered_people", note.rendered_people}};
   if (!note.base.empty()) {
-    json["base"] = note.base;
+    json["base"] = valid_text(note.base);  // a path, which need not be UTF-8
     json["base_fingerprint"] = note.base_fingerprint;
   }
   write_file_atomically(files, folder / kFileName, json.dump(2) + "\n");

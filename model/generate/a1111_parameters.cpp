@@ -9,25 +9,29 @@
 #include <filesystem>
 #include <optional>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "model/base/json.h"
 #include "model/generate/a1111_samplers.h"
 #include "model/generate/lora_tags.h"
 #include "model/generate/model_additions.h"
+#include "model/single_file/model_spec.h"
 
 namespace sdtune::model {
 namespace {
 
-constexpr const char* kNegative = "Negative prompt: ";
+constexpr std::string_view kNegative = "Negative prompt: ";
 constexpr std::size_t kModelHash = 10;  // hexadecimal digits, as A1111 shows
 constexpr std::size_t kFileHash = 12;
+constexpr std::int64_t kLastLayer = 1;  // as A1111 counts "Clip skip"
+constexpr std::int64_t kPenultimateLayer = 2;
 
 using Entries = std::vector<std::pair<std::string, std::string>>;
 
 // A value that holds a separator is written as a JSON text.
 std::string quoted(const std::string& value) {
-  return value.find_first_of(",:\n\"") == std::string::npos ? value : Json(value).dump();
+  return value.find_first_of(",:\n\"") == std::string::npos ? value : Json(valid_text(value)).dump();
 }
 
 // "name: hash, name: hash", of pairs of a name and the text that sources.files has the file's hash under.
@@ -74,7 +78,10 @@ Entries entries_of(const GenerateOptions& options, const ImageSources& sources, 
   if (!options.init_image.empty() || hires) {
     entries.emplace_back("Denoising strength", number(hires ? options.hires_strength : options.strength));
   }
-  if (options.clip_skip > 0) entries.emplace_back("Clip skip", std::to_string(options.clip_skip + 1));
+  if (options.clip_skip > 0) {
+    const std::int64_t first = sampling.is_xl ? kPenultimateLayer : kLastLayer;
+    entries.emplace_back("Clip skip", std::to_string(options.clip_skip + first));
+  }
   if (hires) {
     entries.emplace_back("Hires upscale", number(options.hires_scale));
     const auto planned = static_cast<double>(options.hires_steps.value_or(options.steps));
@@ -148,7 +155,7 @@ class ParametersReader {
         set("width", value.substr(0, value.find('x')));
         set("height", value.substr(value.find('x') + 1));
       } else if (key == "Clip skip") {
-        set("clip_skip", std::to_string(std::atoll(value.c_str()) - 1));
+        set_clip_skip(std::atoll(value.c_str()));
       } else if (key == "Denoising strength" && hires) {
         set("hires_strength", value);
         const std::string steps = find("Hires steps");  // none and 0: as many as of the first pass
@@ -160,8 +167,15 @@ class ParametersReader {
   }
 
   std::vector<Problem> warnings() { return std::move(warnings_); }
+  std::optional<std::int64_t> clip_skip() const { return clip_skip_; }
 
  private:
+  void set_clip_skip(std::int64_t theirs) {
+    if (given_.count("clip_skip") > 0) return;
+    clip_skip_ = theirs;
+    set("clip_skip", std::to_string(std::max(theirs, kLastLayer) - kLastLayer));
+  }
+
   bool set_by_name(const std::string& key, const std::string& value) {
     static constexpr std::pair<const char*, const char*> kNames[] = {
         {"Steps", "steps"}, {"CFG scale", "guidance_scale"}, {"Seed", "seed"}, {"Hires upscale", "hires_scale"}};
@@ -187,6 +201,7 @@ class ParametersReader {
   const Origins& given_;
   FieldList fields_;
   std::vector<Problem> warnings_;
+  std::optional<std::int64_t> clip_skip_;
 };
 
 }  // namespace
@@ -211,16 +226,25 @@ AppliedMetadata apply_a1111_parameters(const std::string& text, const std::strin
     throw ConfigError(where, "has no generation metadata", "other programs drop metadata when they save a copy");
   }
   const std::string texts = text.substr(0, steps);
-  const std::string negative_start = std::string("\n") + kNegative;
-  const std::size_t negative = texts.find(negative_start);
+  // A program that strips the text leaves no end of the line of an empty prompt.
+  const bool no_prompt = texts.starts_with(kNegative);
+  const std::size_t negative = no_prompt ? 0 : texts.find(std::string("\n").append(kNegative));
   ParametersReader reader(where, given, options);
   reader.set("prompt", texts.substr(0, negative));
-  if (negative != std::string::npos) reader.set("negative_prompt", texts.substr(negative + negative_start.size()));
+  if (negative != std::string::npos)
+    reader.set("negative_prompt", texts.substr(texts.find(kNegative, negative) + kNegative.size()));
   reader.read(parse_entries(text.substr(steps == 0 ? 0 : steps + 1)));
   AppliedMetadata applied;
   applied.batch = {options.seed, 1};
   applied.warnings = reader.warnings();
+  applied.a1111_clip_skip = reader.clip_skip();
   return applied;
+}
+
+std::int64_t clip_skip_of_a1111(std::int64_t theirs, const ModelBundle& bundle) {
+  if (published_family(bundle) == ModelFamily::kSd2) return 0;
+  const std::int64_t first = bundle.is_xl() ? kPenultimateLayer : kLastLayer;
+  return std::max(theirs, first) - first;
 }
 
 }  // namespace sdtune::model

@@ -52,6 +52,8 @@ struct AppliedMetadata {
   std::string fingerprint;                   // of the model; empty: not known
   std::map<std::string, std::string> files;  // as in ImageSources
   std::vector<Problem> warnings;             // what is not taken over
+  // "Clip skip" of A1111's text, unless the option was given: what it means depends on the model.
+  std::optional<std::int64_t> a1111_clip_skip = {};
 };
 
 // Sets every option of the metadata that is not among `given`. Throws ConfigError naming `where` for JSON of another

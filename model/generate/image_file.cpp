@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/base/json.h"
 #include "model/core/image_tensor.h"
 #include "model/files/file_system.h"
 #include "model/image/ai_mark.h"
@@ -47,10 +48,12 @@ std::filesystem::path write_image(const std::filesystem::path& folder, const Gen
   files.create_directories(folder);
   const std::string name = file_name_part(options.prompt) + "_" + std::to_string(options.seed) + ".png";
   const std::filesystem::path path = free_path(folder / name);
-  std::vector<PngText> texts = {
-      {"parameters", a1111_parameters(options, sources, generated.sampling)},
-      {"Software", "sdtune " SDTUNE_VERSION},
-      {std::string(kMetadataKey), generation_metadata(options, sources, generated.batch).dump()}};
+  // Files that options name need not be called in UTF-8, and metadata must be: no image is lost to that.
+  const std::string metadata =
+      generation_metadata(options, sources, generated.batch).dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::vector<PngText> texts = {{"parameters", valid_text(a1111_parameters(options, sources, generated.sampling))},
+                                {"Software", "sdtune " SDTUNE_VERSION},
+                                {std::string(kMetadataKey), metadata}};
   if (options.ai_mark) texts.push_back(ai_generated_mark());
   write_png(files, path, tensor_to_image(generated.pixels), texts);
   return path;

@@ -33,6 +33,7 @@ class ImageGenerator {
     PixelSize result;
   };
   Sizes sizes(const GenerateOptions& options);
+  bool is_xl() const { return bundle_.is_xl(); }
   // diffusers' name of the scheduler that the options ask for.
   std::string scheduler_class(const GenerateOptions& options) const;
   // The options' sampler, or the model's own scheduler.

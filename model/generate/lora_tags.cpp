@@ -1,11 +1,11 @@
 #include "model/generate/lora_tags.h"
 
-#include "model/files/file_system.h"
-
+#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <string_view>
-#include <system_error>
+
+#include "model/files/file_system.h"
 
 namespace sdtune::model {
 namespace {
@@ -13,6 +13,24 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kOpening = "<lora:";
+constexpr std::string_view kHypernetworkOpening = "<hypernet:";
+// "<lyco:" is a name that A1111 has for "<lora:".
+constexpr std::array kOpenings = {kOpening, std::string_view("<lyco:"), kHypernetworkOpening};
+
+struct TagBegin {
+  std::size_t at = std::string::npos;
+  std::string_view opening = {};
+};
+
+// The first tag from `from` on.
+TagBegin find_tag(const std::string& prompt, std::size_t from) {
+  TagBegin first;
+  for (const std::string_view opening : kOpenings) {
+    const std::size_t at = prompt.find(opening, from);
+    if (at < first.at) first = {at, opening};
+  }
+  return first;
+}
 
 // A tag's name as --lora would say it.
 std::string path_of(const LoraTag& tag, const std::string& folder) {
@@ -24,12 +42,15 @@ std::string path_of(const LoraTag& tag, const std::string& folder) {
 
 std::vector<LoraTag> take_lora_tags(std::string& prompt) {
   std::vector<LoraTag> tags;
-  for (std::size_t begin = prompt.find(kOpening); begin != std::string::npos; begin = prompt.find(kOpening, begin)) {
+  for (TagBegin tag_begin = find_tag(prompt, 0); tag_begin.at != std::string::npos;
+       tag_begin = find_tag(prompt, tag_begin.at)) {
+    const auto [begin, opening] = tag_begin;
     const std::size_t end = prompt.find('>', begin);
     if (end == std::string::npos) break;  // the words stay words
     LoraTag tag;
     tag.text = prompt.substr(begin, end + 1 - begin);
-    tag.name = prompt.substr(begin + kOpening.size(), end - begin - kOpening.size());
+    tag.name = prompt.substr(begin + opening.size(), end - begin - opening.size());
+    tag.is_hypernetwork = opening == kHypernetworkOpening;
     const std::size_t colon = tag.name.find(':');
     if (colon != std::string::npos) {
       tag.weight = tag.name.substr(colon + 1);
@@ -49,6 +70,11 @@ void resolve_lora_tags(GenerateOptions& options, const std::string& folder, cons
                        std::vector<Problem>& problems) {
   if (options.prompt_syntax == "plain") return;
   for (const LoraTag& tag : take_lora_tags(options.prompt)) {
+    if (tag.is_hypernetwork) {
+      problems.push_back({where, "calls a hypernetwork, which sdtune cannot apply (got " + tag.text + ")",
+                          "a prompt may call LoRAs: <lora:NAME:WEIGHT>"});
+      continue;
+    }
     if (tag.weight.find(':') != std::string::npos) {
       problems.push_back({where, "gives a LoRA two weights (got " + tag.text + "; allowed: one)",
                           "UNet and text encoder have the same here"});

@@ -23,12 +23,11 @@ constexpr std::array<std::pair<const char*, const char*>, 8> kFlagOptions = {{{"
                                                                               {"ss", "sampler"},
                                                                               {"ds", "sampler"}}};
 
-// kohya's names where they are not ours.
-constexpr std::array<std::pair<const char*, const char*>, 7> kKohyaSamplers = {{{"k_lms", "lms"},
+// kohya's names where they are not ours. Its "dpmsolver" is DPM-Solver, not DPM-Solver++, and no sampler here.
+constexpr std::array<std::pair<const char*, const char*>, 6> kKohyaSamplers = {{{"k_lms", "lms"},
                                                                                 {"k_euler", "euler"},
                                                                                 {"k_euler_a", "euler_a"},
                                                                                 {"dpmsolver++", "dpm++2m"},
-                                                                                {"dpmsolver", "dpm++2m"},
                                                                                 {"k_heun", "heun"},
                                                                                 {"plms", "pndm"}}};
 

@@ -30,7 +30,7 @@ ImageInfo probe_png(std::string_view bytes, const std::string& where) {
   if (file.frames > 1) {
     throw DataError(where, "an animated PNG (" + std::to_string(file.frames) + " frames)", kAnimationHint);
   }
-  return {ImageFormat::kPng, file.width, file.height, exif_orientation(file.exif)};
+  return {ImageFormat::kPng, file.width, file.height, file.orientation};
 }
 
 ImageInfo probe_webp(std::string_view bytes, const std::string& where) {

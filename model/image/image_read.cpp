@@ -40,6 +40,27 @@ Image alpha_of(const DecodedPixels& pixels) {
   return alpha;
 }
 
+std::uint8_t luma(const std::uint8_t* rgb) {
+  return static_cast<std::uint8_t>((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 0x8000u) >> 16);
+}
+
+Image grey_on_black(const DecodedPixels& pixels) {
+  Image grey{pixels.width, pixels.height, {}};
+  grey.rgb.reserve(pixels.rgba.size() / 4 * 3);
+  for (std::size_t i = 0; i < pixels.rgba.size(); i += 4) {
+    const int value = (luma(&pixels.rgba[i]) * pixels.rgba[i + 3] + 127) / 255;
+    grey.rgb.insert(grey.rgb.end(), 3, static_cast<std::uint8_t>(value));
+  }
+  return grey;
+}
+
+Image grey_of(Image image) {
+  for (std::size_t i = 0; i < image.rgb.size(); i += 3) {
+    image.rgb[i] = image.rgb[i + 1] = image.rgb[i + 2] = luma(&image.rgb[i]);
+  }
+  return image;
+}
+
 // Of a format with transparency; the chunks of a PNG were walked by probe_image.
 DecodedPixels decode_pixels(std::string_view bytes, ImageFormat format, const std::string& where) {
   if (format == ImageFormat::kPng) return decode_png(bytes, where);
@@ -47,14 +68,19 @@ DecodedPixels decode_pixels(std::string_view bytes, ImageFormat format, const st
   return decode_webp(bytes, where);
 }
 
-// The pixels before the EXIF turn.
-Image decode_stored(std::string_view bytes, const ImageInfo& info, const std::string& where) {
-  Image stored = info.format == ImageFormat::kJpeg ? decode_jpeg(bytes, where)
-                                                   : on_white(decode_pixels(bytes, info.format, where));
+// The pixels before the EXIF turn; `lay` makes an image of those with transparency.
+template <typename Lay>
+Image decode_stored(std::string_view bytes, const ImageInfo& info, const std::string& where, const Lay& lay) {
+  Image stored =
+      info.format == ImageFormat::kJpeg ? decode_jpeg(bytes, where) : lay(decode_pixels(bytes, info.format, where));
   if (stored.width != info.width || stored.height != info.height) {
     throw DataError(where, "damaged " + format_name(info.format) + ": its header and its pixels differ in size");
   }
   return stored;
+}
+
+Image decode_stored(std::string_view bytes, const ImageInfo& info, const std::string& where) {
+  return decode_stored(bytes, info, where, [](const DecodedPixels& pixels) { return on_white(pixels); });
 }
 
 }  // namespace
@@ -109,6 +135,13 @@ Preview preview_image(std::string_view bytes, const std::string& where, std::int
   ImageReading reading(bytes, where);
   Image image = reading.preview(longest);
   return {reading.info(), std::move(image)};
+}
+
+Image read_grey_on_black(const std::filesystem::path& path) {
+  const std::string bytes = read_file(path, kMaxFileBytes);
+  const ImageInfo info = probe_image(bytes, path.string());
+  const auto lay = [](const DecodedPixels& pixels) { return grey_on_black(pixels); };
+  return grey_of(oriented(decode_stored(bytes, info, path.string(), lay), info.orientation));
 }
 
 std::optional<Image> read_alpha(const std::filesystem::path& path) {

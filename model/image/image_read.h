@@ -12,7 +12,7 @@
 namespace sdtune::model {
 
 // JPEG, PNG, WebP or HEIC (where libheif is here), whatever the file's name says, as 8-bit RGB:
-//   - turned as EXIF asks, a HEIC as its own boxes ask;
+//   - turned as EXIF asks (of a PNG also EXIF or XMP in its texts), a HEIC as its own boxes ask;
 //   - alpha (also of a palette or of one clear colour) is laid on white, so hidden colours stay hidden;
 //   - 16-bit channels keep their high byte. Pillow does the same for colour; its convert("RGB") of 16-bit grey clips at
 //     255 instead, which turns almost every such photo white, so there we differ on purpose;
@@ -20,6 +20,9 @@ namespace sdtune::model {
 //   - CMYK as decode_jpeg says; colour profiles are not applied, as in Pillow's convert("RGB").
 // Throws DataError naming the file and the cause; see probe_image and decode_jpeg.
 Image read_image(const std::filesystem::path& path);
+// A mask: its grey (Rec. 601 luma, rounded as Pillow's convert("L") does) times its alpha, so that what is transparent
+// is black. Repeated over the channels, turned as EXIF asks.
+Image read_grey_on_black(const std::filesystem::path& path);
 // The alpha channel as grey, turned as EXIF asks; unset for a file without one.
 std::optional<Image> read_alpha(const std::filesystem::path& path);
 Image decode_image(std::string_view bytes, const std::string& where);

@@ -21,6 +21,8 @@ namespace {
 // A progressive file may claim any number of scans, each of which costs a pass over all pixels.
 constexpr int kMaxScans = 500;
 
+constexpr std::ptrdiff_t kReadAhead = 9;  // bytes: a word of 64 bits, and the zero behind an 0xFF
+
 // libjpeg's own part comes first, so that its callbacks can reach ours.
 struct Decoder {
   jpeg_decompress_struct jpeg;
@@ -28,6 +30,7 @@ struct Decoder {
   jpeg_progress_mgr progress;
   std::jmp_buf on_error;
   std::array<char, JMSG_LENGTH_MAX> reason;
+  const unsigned char* first;  // of the file's bytes
 };
 
 Decoder& decoder_of(j_common_ptr jpeg) {
@@ -40,10 +43,28 @@ Decoder& decoder_of(j_common_ptr jpeg) {
   std::longjmp(decoder.on_error, 1);
 }
 
+// Of JWRN_EXTRANEOUS_DATA: zeros between segments or behind the last scan, which some cameras write, lose no pixel.
+// Behind a scan the decoder has taken at most kReadAhead of them before it counts; where it has taken more, it decoded
+// them as pixels, as of a copy with a hole.
+bool is_padding(const Decoder& decoder) {
+  const std::ptrdiff_t skipped = decoder.errors.msg_parm.i[0];
+  const int marker = decoder.errors.msg_parm.i[1];
+  const unsigned char* const end = decoder.jpeg.src->next_input_byte;
+  const bool is_restart = marker >= JPEG_RST0 && marker < JPEG_RST0 + 8;
+  if (is_restart || end - decoder.first < skipped) return false;
+  const unsigned char* const begin = end - skipped;
+  const auto is_zero = [](unsigned char byte) { return byte == 0; };
+  if (!std::all_of(begin, end, is_zero)) return false;
+  if (decoder.jpeg.input_scan_number == 0) return true;
+  return !std::all_of(begin - std::min(begin - decoder.first, kReadAhead + 1), begin, is_zero);
+}
+
 // Negative levels are warnings: corrupt data that libjpeg would paint over. The others are trace messages. An unknown
 // JFIF version is a warning too, but says nothing about the pixels.
 void take_message(j_common_ptr jpeg, int level) {
-  if (level < 0 && jpeg->err->msg_code != JWRN_JFIF_MAJOR) stop(jpeg);
+  if (level >= 0 || jpeg->err->msg_code == JWRN_JFIF_MAJOR) return;
+  if (jpeg->err->msg_code == JWRN_EXTRANEOUS_DATA && is_padding(decoder_of(jpeg))) return;
+  stop(jpeg);
 }
 
 void say_nothing(j_common_ptr) {}
@@ -71,7 +92,8 @@ bool begin(Decoder& decoder, std::string_view bytes, unsigned reduction) {
   jpeg_create_decompress(&decoder.jpeg);
   decoder.jpeg.client_data = &decoder;
   decoder.jpeg.progress = &decoder.progress;
-  jpeg_mem_src(&decoder.jpeg, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  decoder.first = reinterpret_cast<const unsigned char*>(bytes.data());
+  jpeg_mem_src(&decoder.jpeg, decoder.first, bytes.size());
   jpeg_read_header(&decoder.jpeg, TRUE);
   decoder.jpeg.out_color_space = decoder.jpeg.num_components == 4 ? JCS_CMYK : JCS_RGB;
   decoder.jpeg.scale_num = 1;

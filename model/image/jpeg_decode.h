@@ -10,8 +10,8 @@
 namespace sdtune::model {
 
 // The stored pixels, before the EXIF turn. Grey is repeated over the channels; CMYK and YCCK are taken as Adobe writes
-// them (inverted) and turned to RGB as Pillow does, without a colour profile. Throws DataError naming `where` with
-// libjpeg's reason for a truncated or damaged file.
+// them (inverted) and turned to RGB as Pillow does, without a colour profile. Zeros between segments or before the end
+// mark are padding. Throws DataError naming `where` with libjpeg's reason for a truncated or damaged file.
 // `reduction` 2, 4 or 8 divides both sides (rounded up) by scaled cosine transforms: every coefficient is read all the
 // same, so the same files are refused, in less time.
 Image decode_jpeg(std::string_view bytes, const std::string& where, unsigned reduction = 1);

@@ -30,6 +30,10 @@ JpegHeader read_jpeg_header(std::string_view bytes, const std::string& where) {
   JpegHeader header;
   std::size_t at = 2;
   while (at + 4 <= bytes.size()) {
+    if (bytes[at] == 0) {  // padding, which some cameras write between segments
+      ++at;
+      continue;
+    }
     if (static_cast<unsigned char>(bytes[at]) != 0xFF) {
       throw DataError(where, "damaged JPEG: no marker at byte " + std::to_string(at));
     }

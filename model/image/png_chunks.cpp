@@ -4,6 +4,7 @@
 
 #include "model/base/error.h"
 #include "model/image/byte_order.h"
+#include "model/image/png_orientation.h"
 
 namespace sdtune::model {
 
@@ -51,25 +52,23 @@ void read_header(PngFile& file, const Chunk& chunk, const std::string& where) {
   file.height = big_endian(chunk.content, 4, 4);
 }
 
-void read_extra(PngFile& file, const Chunk& chunk) {
-  if (chunk.type == "acTL" && chunk.content.size() >= 4) file.frames = big_endian(chunk.content, 0, 4);
-  if (chunk.type == "eXIf") file.exif = chunk.content;
-}
-
 }  // namespace
 
 PngFile read_png_chunks(std::string_view bytes, const std::string& where) {
   PngFile file;
+  PngOrientation orientation;
   bool has_pixels = false;
   std::size_t at = kMarkSize;
   for (bool first = true;; first = false) {
     const Chunk chunk = read_chunk(bytes, at, where);
     if (first) read_header(file, chunk, where);
-    read_extra(file, chunk);
+    if (chunk.type == "acTL" && chunk.content.size() >= 4) file.frames = big_endian(chunk.content, 0, 4);
+    orientation.take(chunk.type, chunk.content);
     has_pixels = has_pixels || chunk.type == "IDAT";
     at += chunk.whole.size();
     if (chunk.type == "IEND") break;
   }
+  file.orientation = orientation.orientation();
   if (!has_pixels) throw DataError(where, "damaged PNG: it holds no pixels (no IDAT chunk)");
   return file;
 }

@@ -12,7 +12,7 @@ struct PngFile {
   std::int64_t width = 0;   // px
   std::int64_t height = 0;  // px
   std::int64_t frames = 1;  // of an animated PNG; else 1
-  std::string_view exif;    // the eXIf chunk; empty when there is none
+  int orientation = 1;      // EXIF, 1 to 8
 };
 
 // Walks all chunks. `bytes` begins with the PNG mark. Throws DataError naming `where`, the chunk and its place when the

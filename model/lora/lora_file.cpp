@@ -44,10 +44,12 @@ class AdapterMetadata {
     }
   }
 
-  // Of PEFT's LoHa and LoKr, for all layers.
-  std::optional<double> lycoris_alpha() const {
-    const auto alpha = json_.find("alpha");
-    return alpha != json_.end() && alpha->is_number() ? std::optional(alpha->get<double>()) : std::nullopt;
+  // alpha / r of PEFT's LoHa and LoKr, which counts also where both factors of a LoKr are whole.
+  std::optional<double> lycoris_scale(const std::string& layer) const {
+    const std::string inner = layer.substr(layer.find('.') + 1);
+    const std::optional<double> alpha = number_of("alpha_pattern", "alpha", inner);
+    const std::optional<double> rank = number_of("rank_pattern", "r", inner);
+    return alpha && rank && *rank > 0 ? std::optional(*alpha / *rank) : std::nullopt;
   }
 
   // What the layer's two matrices, of this rank, count as alpha / rank. PEFT's rank-stabilised LoRA
@@ -56,20 +58,23 @@ class AdapterMetadata {
     const std::string component = layer.substr(0, layer.find('.'));
     const bool has_prefix = component != "unet" || !json_.contains("lora_alpha");
     const std::string prefix = has_prefix ? component + "." : "";
-    const std::optional<double> stored = stored_alpha(prefix, layer.substr(component.size() + 1));
+    const std::optional<double> stored =
+        number_of(prefix + "alpha_pattern", prefix + "lora_alpha", layer.substr(component.size() + 1));
     const auto stabilised = json_.find(prefix + "use_rslora");
     return stored && stabilised != json_.end() && *stabilised == true ? *stored * std::sqrt(rank) : stored;
   }
 
  private:
-  std::optional<double> stored_alpha(const std::string& prefix, const std::string& layer) const {
-    const auto patterns = json_.find(prefix + "alpha_pattern");
+  // What the patterns say of the layer, else what `key` says of all layers.
+  std::optional<double> number_of(const std::string& patterns_key, const std::string& key,
+                                  const std::string& layer) const {
+    const auto patterns = json_.find(patterns_key);
     if (patterns != json_.end() && patterns->is_object()) {
       for (const auto& [pattern, value] : patterns->items()) {
         if (value.is_number() && names_layer(pattern, layer)) return value.get<double>();
       }
     }
-    const auto all = json_.find(prefix + "lora_alpha");
+    const auto all = json_.find(key);
     if (all != json_.end() && all->is_number()) return all->get<double>();
     return std::nullopt;
   }
@@ -86,6 +91,21 @@ struct Found {
   std::size_t keys = 0;
 };
 
+double alpha_value(const torch::Tensor& tensor, const std::string& where, const std::string& name) {
+  if (tensor.numel() != 1) throw WeightError(where, name + " is not one number");
+  const auto alpha = tensor.to(torch::kFloat64).item<double>();
+  if (!std::isfinite(alpha))
+    throw WeightError(where, name + " is no finite number", "the training that wrote it failed");
+  return alpha;
+}
+
+// What the rank can be read from: [r, in] or [out, r], of a convolution with its kernel, and r at least 1.
+void require_matrix(const torch::Tensor& tensor, const std::string& where, const std::string& name) {
+  if (tensor.dim() >= 2 && tensor.numel() > 0) return;
+  throw WeightError(where, name + " is no matrix with numbers in it (got " + shape_text(tensor.sizes()) +
+                               "; needed: two dimensions or more, rank 1 or more)");
+}
+
 Found collect(const SafetensorsFile& file, const LoraKeys& keys) {
   Found found;
   const std::string where = file.path().string();
@@ -98,8 +118,7 @@ Found collect(const SafetensorsFile& file, const LoraKeys& keys) {
     }
     const torch::Tensor tensor = file.tensor(entry.first);
     if (key->role == LoraRole::kAlpha) {
-      if (tensor.numel() != 1) throw WeightError(where, entry.first + " is not one number");
-      found.alphas[key->layer] = tensor.to(torch::kFloat64).item<double>();
+      found.alphas[key->layer] = alpha_value(tensor, where, entry.first);
       continue;
     }
     require_floating(tensor, where, entry.first);
@@ -107,6 +126,7 @@ Found collect(const SafetensorsFile& file, const LoraKeys& keys) {
       found.factors[key->layer][key->factor] = tensor;
       continue;
     }
+    require_matrix(tensor, where, entry.first);
     LoraMatrices& matrices = found.matrices[key->layer];
     torch::Tensor& half = key->role == LoraRole::kDown ? matrices.down : matrices.up;
     if (half.defined()) throw WeightError(where, "holds " + key->layer + " twice, under " + entry.first + " too");
@@ -123,10 +143,12 @@ void settle_lycoris(Found& found, const std::map<std::string, LowRankLayer*>& la
     if (matrices.down.defined()) factors["lora_down"] = std::exchange(matrices.down, {});
     if (matrices.up.defined()) factors["lora_up"] = std::exchange(matrices.up, {});
     const auto stored = found.alphas.find(layer);
-    const std::optional<double> alpha =
-        stored == found.alphas.end() ? metadata.lycoris_alpha() : std::optional(stored->second);
-    matrices.delta = lycoris_delta(factors, alpha == 0.0 ? std::nullopt : alpha,
-                                   layers.at(layer)->layer_weight().sizes().vec(), where + ": " + layer);
+    const bool has_alpha = stored != found.alphas.end();
+    const std::optional<double> alpha = has_alpha && stored->second != 0 ? std::optional(stored->second) : std::nullopt;
+    matrices.delta =
+        lycoris_delta(factors, alpha, layers.at(layer)->layer_weight().sizes().vec(), where + ": " + layer);
+    const std::optional<double> scale = has_alpha ? std::nullopt : metadata.lycoris_scale(layer);
+    if (scale) matrices.delta = matrices.delta * *scale;
   }
 }
 

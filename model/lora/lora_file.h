@@ -20,9 +20,10 @@ inline constexpr const char* kLoraFile = "pytorch_lora_weights.safetensors";
 std::filesystem::path find_lora_file(const std::filesystem::path& path);
 
 // Reads a safetensors file for a model. alpha comes from the file's .alpha tensors, else from the header's
-// lora_adapter_metadata (diffusers since 0.34), else it is the rank. LoHa, LoKr and Tucker convolutions of LyCORIS come
-// as what they add to the weight. Throws WeightError that counts and names: keys that are no layer of this model, a
-// matrix without its other half, nothing at all; DoRA and OFT by name.
+// lora_adapter_metadata (diffusers since 0.34) or the adapter_config.json of PEFT's own folder, else it is the rank.
+// LoHa, LoKr and Tucker convolutions of LyCORIS come as what they add to the weight. Throws WeightError that counts and
+// names: keys that are no layer of this model, a matrix without its other half, nothing at all; DoRA, OFT and biases by
+// name; a matrix without a rank and an alpha that is not finite. Whether shapes fit the model is for check_lora to say.
 LoraWeights read_lora(const std::filesystem::path& path, const ModelBundle& bundle);
 
 // Writes the file whole or not at all and reads it again: done means that every tensor and alpha came back bit-equal.

@@ -51,6 +51,7 @@ void erase_all(std::string& text, std::string_view part) {
 
 // PEFT may put an adapter's name before the end: lora_A.default.weight.
 std::string without_adapter_name(const std::string& name) {
+  if (!name.ends_with(".weight")) return name;
   for (const char* matrix : {".lora_A.", ".lora_B."}) {
     const std::size_t at = name.find(matrix);
     if (at != std::string::npos) return name.substr(0, at) + std::string(matrix) + "weight";
@@ -116,6 +117,10 @@ std::optional<LoraKey> LoraKeys::read(const std::string& stored, const std::stri
     if (stored.find(part) == std::string::npos) continue;
     throw WeightError(where, "is a " + std::string(method) + " (it holds " + stored + ")",
                       "LoRA, LoHa and LoKr on linear layers and convolutions can be read");
+  }
+  if (stored.find(".lora_B.") != std::string::npos && stored.ends_with(".bias")) {
+    throw WeightError(where, "has biases beside its matrices (it holds " + stored + ")",
+                      "they cannot be read; PEFT trains without them where lora_bias is False");
   }
   std::string name = stored;
   for (const std::string_view wrapper : {"base_model.model."sv, "_orig_mod."sv, "module."sv}) erase_all(name, wrapper);

@@ -59,10 +59,14 @@ void add_to_weight(const LowRankLayer& layer, const LowRankBranch& branch, doubl
 
 }  // namespace
 
-void attach_lora(const ModelBundle& bundle, const std::string& name, const LoraWeights& weights, double weight) {
-  const std::map<std::string, LowRankLayer*> layers = layers_by_path(bundle);
-  const std::vector<Problem> problems = misfits(layers, name, weights);
+void check_lora(const ModelBundle& bundle, const std::string& name, const LoraWeights& weights) {
+  const std::vector<Problem> problems = misfits(layers_by_path(bundle), name, weights);
   if (!problems.empty()) throw WeightError(problems);
+}
+
+void attach_lora(const ModelBundle& bundle, const std::string& name, const LoraWeights& weights, double weight) {
+  check_lora(bundle, name, weights);
+  const std::map<std::string, LowRankLayer*> layers = layers_by_path(bundle);
   for (const auto& [path, matrices] : weights) {
     LowRankLayer& layer = *layers.at(path);
     remove_branches(layer, name);

@@ -25,9 +25,12 @@ struct LoraMatrices {
 // By layer path; ordered, so that files are the same each time.
 using LoraWeights = std::map<std::string, LoraMatrices>;
 
+// Throws WeightError that names `name`, and counts and names what does not fit the model: paths that it lacks, wrong
+// shapes, or nothing at all.
+void check_lora(const ModelBundle& bundle, const std::string& name, const LoraWeights& weights);
+
 // Attaches the LoRA to its layers under `name`, with each branch's scale multiplied by `weight`; several LoRAs add up,
-// and one of the same name is replaced. The branches get the layers' device and dtype. Throws WeightError that counts
-// and names what does not fit: paths that the model lacks, wrong shapes, or nothing at all.
+// and one of the same name is replaced. The branches get the layers' device and dtype. Throws as check_lora.
 void attach_lora(const ModelBundle& bundle, const std::string& name, const LoraWeights& weights, double weight = 1.0);
 
 // Takes the branches of that name away. Returns how many there were.

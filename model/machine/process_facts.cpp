@@ -34,9 +34,9 @@ std::int64_t size_of_shared_memory() {
   return static_cast<std::int64_t>(status.f_blocks) * static_cast<std::int64_t>(status.f_frsize);
 }
 
-bool clock_is_synchronized() {
+std::optional<bool> clock_is_synchronized() {
   timex question{};  // modes 0: only asks
-  return ::adjtimex(&question) != TIME_ERROR;
+  return synchronized_by_answer(::adjtimex(&question));
 }
 
 std::string kernel_name() {
@@ -46,6 +46,11 @@ std::string kernel_name() {
 }
 
 }  // namespace
+
+std::optional<bool> synchronized_by_answer(int answer) {
+  if (answer < 0) return std::nullopt;
+  return answer != TIME_ERROR;
+}
 
 ProcessFacts process_facts() {
   const char* threads = std::getenv("OMP_NUM_THREADS");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <string>
 
 namespace sdtune::model {
@@ -12,18 +13,22 @@ namespace sdtune::model {
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
 struct ProcessFacts {
-  std::int64_t cores = 1;                     // this process may run on
-  std::string openmp_threads;                 // OMP_NUM_THREADS, "" where it is unset
-  std::int64_t open_files = kUnlimited;       // soft limit
-  std::int64_t locked_memory = kUnlimited;    // bytes, soft limit
-  std::int64_t shared_memory_bytes = 0;       // size of /dev/shm; 0: there is none
-  bool clock_is_synchronized = true;          // as the kernel knows it from a time daemon
+  std::int64_t cores = 1;                   // this process may run on
+  std::string openmp_threads;               // OMP_NUM_THREADS, "" where it is unset
+  std::int64_t open_files = kUnlimited;     // soft limit
+  std::int64_t locked_memory = kUnlimited;  // bytes, soft limit
+  std::int64_t shared_memory_bytes = 0;     // size of /dev/shm; 0: there is none
+  // As the kernel knows it from a time daemon; unset where it may not be asked, as in some containers.
+  std::optional<bool> clock_is_synchronized = true;
   std::chrono::system_clock::time_point now;  // the clock
   std::string kernel;                         // "Linux 6.1.0 x86_64"
   std::string c_library;                      // "glibc 2.36"
 };
 
 ProcessFacts process_facts();
+
+// What an answer of adjtimex(2) says of the clock: unset for -1, a call that failed.
+std::optional<bool> synchronized_by_answer(int answer);
 
 // The file system that a run folder is on.
 struct FolderFacts {

@@ -20,6 +20,11 @@ std::string system_name(const SystemFiles& files) {
   return text.substr(from, text.find('"', from) - from);
 }
 
+std::string clock_text(std::optional<bool> is_synchronized) {
+  if (!is_synchronized) return "not known whether synchronized";
+  return *is_synchronized ? "synchronized" : "not synchronized";
+}
+
 }  // namespace
 
 MachineCheck check_shared_memory(const ProcessFacts& facts, std::int64_t gpus) {
@@ -51,11 +56,11 @@ MachineCheck check_clock(const ProcessFacts& facts) {
   std::tm utc{};
   ::gmtime_r(&now, &utc);
   check.found = fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC, {}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
-                            utc.tm_hour, utc.tm_min, facts.clock_is_synchronized ? "synchronized" : "not synchronized");
+                            utc.tm_hour, utc.tm_min, clock_text(facts.clock_is_synchronized));
   if (utc.tm_year + 1900 < kFirstYear) {
     check.status = CheckStatus::kFail;
     check.advice = "the clock is years behind, and servers' certificates are refused: set it (timedatectl set-time)";
-  } else if (!facts.clock_is_synchronized) {
+  } else if (facts.clock_is_synchronized == false) {
     check.status = CheckStatus::kWarn;
     check.advice = "times of a run may be wrong: start a time daemon on the host (systemd-timesyncd or chrony)";
   }

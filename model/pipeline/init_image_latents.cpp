@@ -9,6 +9,27 @@
 namespace sdtune::model {
 namespace {
 
+// The VAE in float32 while it encodes, where diffusers' SDXL pipeline has it so: with force_upcast in bfloat16 too, in
+// which it decodes.
+class EncodingDtype {
+ public:
+  explicit EncodingDtype(ModelBundle& bundle)
+      : vae_(bundle.vae), dtype_(bundle.vae->parameters().front().scalar_type()) {
+    changes_ = bundle.is_xl() && vae_->config().force_upcast && dtype_ != torch::kFloat32;
+    if (changes_) vae_->to(torch::kFloat32);
+  }
+  ~EncodingDtype() {
+    if (changes_) vae_->to(dtype_);
+  }
+  EncodingDtype(const EncodingDtype&) = delete;
+  EncodingDtype& operator=(const EncodingDtype&) = delete;
+
+ private:
+  AutoencoderKL vae_;
+  torch::Dtype dtype_;
+  bool changes_ = false;
+};
+
 // Timesteps of one step: Heun's and the SDE solver's steps call the UNet twice.
 std::int64_t timesteps_a_step(const Scheduler& scheduler) {
   const std::string& name = scheduler.class_name();
@@ -50,7 +71,9 @@ torch::Tensor image_latents(ModelBundle& bundle, const torch::Tensor& image, std
   const VaeConfig& config = bundle.vae->config();
   if (image.size(1) == config.latent_channels) return repeated(image.to(bundle.device(), bundle.dtype()), batch);
   prepare_vae(bundle);
-  const torch::Tensor images = draws_each ? repeated(image, batch) : image;
+  const EncodingDtype encoding(bundle);
+  const torch::Tensor rounded = image.to(bundle.dtype());  // as diffusers does before it encodes in float32
+  const torch::Tensor images = draws_each ? repeated(rounded, batch) : rounded;
   std::vector<torch::Tensor> means, deviations;
   for (const torch::Tensor& one : images.split(1)) {
     const Moments moments = bundle.vae->encode(one);

@@ -3,7 +3,6 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "model/base/error.h"
 #include "model/core/device.h"
@@ -34,9 +33,9 @@ PixelSize usual_size(const ModelBundle& bundle, const torch::Tensor& image) {
   return {image.size(2) * scale, image.size(3) * scale};
 }
 
-// Latent cells of the second pass along one axis.
-std::int64_t enlarged_cells(std::int64_t cells, const HiresOptions& hires) {
-  return std::llround(static_cast<double>(cells) * hires.scale);
+// Latent cells of the second pass along one axis: as many as int(pixels x scale) pixels hold, as in A1111.
+std::int64_t enlarged_cells(std::int64_t cells, std::int64_t factor, const HiresOptions& hires) {
+  return static_cast<std::int64_t>(static_cast<double>(cells * factor) * hires.scale) / factor;
 }
 
 // One generator for the batch, or one for each image.
@@ -161,10 +160,11 @@ SampleRequest second_pass(const ModelBundle& bundle, const SampleRequest& reques
   SampleRequest next = request;
   next.hires = {};
   next.latents = torch::Tensor();
-  next.image = resized_latents(latents, enlarged_cells(latents.size(2), request.hires),
-                               enlarged_cells(latents.size(3), request.hires));
-  next.height = next.image.size(2) * bundle.vae_factor();
-  next.width = next.image.size(3) * bundle.vae_factor();
+  const std::int64_t factor = bundle.vae_factor();
+  next.image = resized_latents(latents, enlarged_cells(latents.size(2), factor, request.hires),
+                               enlarged_cells(latents.size(3), factor, request.hires));
+  next.height = next.image.size(2) * factor;
+  next.width = next.image.size(3) * factor;
   next.strength = request.hires.strength;
   if (request.hires.steps > 0) next.steps = request.hires.steps;
   return next;
@@ -193,8 +193,8 @@ PixelSize first_pass_size(const ModelBundle& bundle, const SampleRequest& reques
 PixelSize output_size(const ModelBundle& bundle, const SampleRequest& request) {
   const PixelSize first = first_pass_size(bundle, request);
   const std::int64_t factor = bundle.vae_factor();
-  return {enlarged_cells(first.height / factor, request.hires) * factor,
-          enlarged_cells(first.width / factor, request.hires) * factor};
+  return {enlarged_cells(first.height / factor, factor, request.hires) * factor,
+          enlarged_cells(first.width / factor, factor, request.hires) * factor};
 }
 
 torch::Tensor generate_latents(ModelBundle& bundle, Scheduler& scheduler, const SampleRequest& request,

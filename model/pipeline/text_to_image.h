@@ -29,7 +29,7 @@ struct SampleProgress {
 
 // A second pass over the image enlarged: A1111's "hires. fix" with its latent upscaler.
 struct HiresOptions {
-  double scale = 1.0;      // of width and height, rounded to whole latent cells; 1 = no second pass
+  double scale = 1.0;      // of width and height, down to whole latent cells; 1 = no second pass
   std::int64_t steps = 0;  // as SampleRequest::steps; 0 = the same
   double strength = 0.7;   // as SampleRequest::strength
 };

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "model/base/error.h"
+#include "model/base/json.h"
 #include "model/schedule/prediction.h"
 #include "model/single_file/ldm_parts.h"
 #include "model/single_file/model_spec.h"
@@ -21,7 +22,8 @@ namespace fs = std::filesystem;
 
 std::map<std::string, std::string> metadata(const ModelBundle& bundle, ModelFamily family, const fs::path& path) {
   std::map<std::string, std::string> map;
-  for (const auto& [field, value] : model_spec(bundle, family, path.stem().string())) map["modelspec." + field] = value;
+  const std::string title = valid_text(path.stem().string());
+  for (const auto& [field, value] : model_spec(bundle, family, title)) map["modelspec." + field] = value;
   return map;
 }
 
@@ -101,7 +103,7 @@ std::int64_t write_single_file(FileSystem& files, const ModelBundle& bundle, Mod
     }
     files.rename(unproven, path);
   } catch (const Error&) {
-    for (const fs::path& left : {unproven, partial_name(unproven)}) remove_quietly(files, left);
+    remove_quietly(files, unproven);
     throw;
   }
   files.sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));

@@ -41,7 +41,7 @@ Moments AutoencoderKLImpl::encode(const torch::Tensor& image) {
               "image: height and width must be multiples of ", factor, ", got ", image.sizes());
   const TileSizes sizes{config_.sample_size, config_.sample_size / factor};
   const torch::Tensor x = ready(image, encoder_->parameters().front());
-  const torch::Tensor moments = tiling_ && needs_tiles(x, sizes)
+  const torch::Tensor moments = tiling_ && needs_tiles(x.size(2), x.size(3), sizes)
                                     ? run_in_tiles(x, sizes, [this](const auto& tile) { return encode_tile(tile); })
                                     : encode_tile(x);
   const auto halves = moments.chunk(2, 1);
@@ -59,7 +59,7 @@ torch::Tensor AutoencoderKLImpl::decode(const torch::Tensor& latents) {
 
 torch::Tensor AutoencoderKLImpl::decode_batch(const torch::Tensor& latents) {
   const TileSizes sizes{config_.sample_size / config_.downscale(), config_.sample_size};
-  if (!tiling_ || !needs_tiles(latents, sizes)) return decode_tile(latents);
+  if (!tiling_ || !needs_tiles(latents.size(2), latents.size(3), sizes)) return decode_tile(latents);
   return run_in_tiles(latents, sizes, [this](const auto& tile) { return decode_tile(tile); });
 }
 

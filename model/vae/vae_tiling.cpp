@@ -8,7 +8,8 @@
 namespace sdtune::model {
 namespace {
 
-constexpr double kOverlap = 0.25;  // of a tile's side
+constexpr std::int64_t kOverlapsInTile = 4;
+constexpr double kOverlap = 1.0 / static_cast<double>(kOverlapsInTile);  // of a tile's side
 
 std::int64_t step_of(std::int64_t tile) {
   return static_cast<std::int64_t>(static_cast<double>(tile) * (1 - kOverlap));
@@ -30,8 +31,10 @@ void blend(const torch::Tensor& before, torch::Tensor& tile, std::int64_t dim, s
 
 }  // namespace
 
-bool needs_tiles(const torch::Tensor& x, const TileSizes& sizes) {
-  return x.size(2) > sizes.input || x.size(3) > sizes.input;
+bool needs_tiles(std::int64_t height, std::int64_t width, const TileSizes& sizes) {
+  const std::int64_t cells = std::min(sizes.input, sizes.output), pixels = std::max(sizes.input, sizes.output);
+  const bool meet = cells > 0 && cells % kOverlapsInTile == 0 && pixels % cells == 0;
+  return meet && (height > sizes.input || width > sizes.input);
 }
 
 std::int64_t length_of_tiles(std::int64_t length, std::int64_t tile) {

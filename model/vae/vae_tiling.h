@@ -14,8 +14,9 @@ struct TileSizes {
   std::int64_t output;  // side of what it makes of it
 };
 
-// Whether an image (or its latents) [B, C, H, W] is larger than a tile.
-bool needs_tiles(const torch::Tensor& x, const TileSizes& sizes);
+// Whether an image (or its latents) of this size is larger than a tile. Never where a quarter of a tile, which
+// neighbours share, is no whole number of latent cells: such tiles would not meet, and of one cell there is no next.
+bool needs_tiles(std::int64_t height, std::int64_t width, const TileSizes& sizes);
 
 // What the tiles of a side of `length` add up to, with what they share: `length` itself where one tile holds it.
 std::int64_t length_of_tiles(std::int64_t length, std::int64_t tile);

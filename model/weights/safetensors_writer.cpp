@@ -36,18 +36,14 @@ void write_safetensors(FileSystem& files, const std::filesystem::path& path, con
     entries.emplace_back(tensor.name, TensorEntry{safetensors_name(tensor.dtype), tensor.shape, 0, 0});
   }
   const std::string header = make_safetensors_header(entries, metadata);
-  const std::filesystem::path partial = partial_name(path);
-  const std::unique_ptr<OutputFile> file = files.create(partial);
-  file->write(std::as_bytes(std::span(header)));
-  for (std::size_t index = 0; index < tensors.size(); ++index) {
-    const torch::Tensor bytes = read(index).detach().to(torch::kCPU, tensors[index].dtype).contiguous();
-    TORCH_CHECK(bytes.sizes() == torch::IntArrayRef(tensors[index].shape), tensors[index].name, ": another shape");
-    file->write({static_cast<const std::byte*>(bytes.const_data_ptr()), bytes.nbytes()});
-  }
-  file->sync();
-  file->close();
-  files.rename(partial, path);
-  files.sync_directory(path.has_parent_path() ? path.parent_path() : std::filesystem::path("."));
+  write_file_atomically(files, path, [&](OutputFile& file) {
+    file.write(std::as_bytes(std::span(header)));
+    for (std::size_t index = 0; index < tensors.size(); ++index) {
+      const torch::Tensor bytes = read(index).detach().to(torch::kCPU, tensors[index].dtype).contiguous();
+      TORCH_CHECK(bytes.sizes() == torch::IntArrayRef(tensors[index].shape), tensors[index].name, ": another shape");
+      file.write({static_cast<const std::byte*>(bytes.const_data_ptr()), bytes.nbytes()});
+    }
+  });
 }
 
 }  // namespace sdtune::model

@@ -14,6 +14,7 @@
 # set it where they are there but refused, as inside another container.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+. scripts/compile_jobs.sh
 base=debian:12 tag="" target=runtime user=sdtune cuda=OFF wheel="" certificates=""
 die() { printf 'build: error: %s\n' "$*" >&2; exit 2; }
 while [ $# -gt 0 ]; do
@@ -58,7 +59,7 @@ if [ -n "$certificates" ]; then
 fi
 arguments=(--file scripts/docker/Dockerfile --target "$target" --tag "$tag" --build-arg "BASE=$base" --build-arg "CUDA=$cuda"
            --build-arg "WORKBENCH_USER=$user" --build-arg "VERSION=$version" --build-arg "REVISION=$(git rev-parse HEAD)"
-           --build-arg "JOBS=${SDTUNE_JOBS:-$(nproc)}" "${trust[@]}" "$@" .)
+           --build-arg "JOBS=$(compile_jobs)" "${trust[@]}" "$@" .)
 cd "$context"
 if command -v docker >/dev/null && docker info >/dev/null 2>&1; then
   docker build "${arguments[@]}"

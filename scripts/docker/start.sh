@@ -77,7 +77,13 @@ if [ "$tensorboard_port" -ne 0 ]; then
   say "TensorBoard of $workspace/runs on port $tensorboard_port"
 fi
 
-if [ $# -gt 0 ]; then "$@"; exit; fi
+if [ $# -gt 0 ]; then
+  # tini signals the whole group, and a run then saves its state. Without a trap this shell ends at once, and the
+  # container with it. The exit code stays that of the command.
+  trap : TERM INT USR1
+  "$@"
+  exit
+fi
 jupyter_port=${JUPYTER_PORT:-8888}
 if [ "$jupyter_port" -eq 0 ]; then wait; exit; fi
 token=${JUPYTER_TOKEN:-${JUPYTER_PASSWORD:-${OPEN_BUTTON_TOKEN:-}}}
@@ -93,4 +99,15 @@ printf '{"IdentityProvider": {"token": "%s"}}\n' "$token" >"$JUPYTER_CONFIG_DIR/
 root=()
 [ "$uid" -ne 0 ] || root=(--allow-root)
 jupyter lab --no-browser --ip=0.0.0.0 --port="$jupyter_port" "${root[@]}" --ServerApp.root_dir="$workspace" &
-wait $!
+server=$!
+# JupyterLab ends its kernels first. A program in the background ignores SIGINT, so Ctrl-C becomes a SIGTERM.
+trap : TERM
+trap 'kill -TERM "$server" 2>/dev/null || true' INT
+code=0
+wait "$server" || code=$?
+# A trapped signal ends `wait` ahead of JupyterLab.
+while kill -0 "$server" 2>/dev/null; do
+  code=0
+  wait "$server" || code=$?
+done
+exit "$code"

@@ -10,6 +10,7 @@ import hashlib
 import json
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -65,6 +66,7 @@ class Faults:
     part_size: int = 0  # of uploads; 0: in one piece
     headers: dict[str, str] = field(default_factory=dict)  # added to answers about files
     ignore_private: bool = False
+    limit: int = 0  # seconds that downloads are refused for from the first one on; the answer says them
     hang: threading.Event | None = None  # a download waits for it
 
 
@@ -77,6 +79,7 @@ class Hub:
         self.faults = Faults()
         self.requests: list[tuple[str, str, dict[str, str]]] = []  # method, path, headers; the store's path begins with "store:"
         self.parts: dict[str, dict[int, bytes]] = {}
+        self.limited_until = 0.0
         self.url = self.store_url = ""
 
     def add(self, name: str, files: dict[str, bytes], **options: object) -> Repository:
@@ -88,6 +91,13 @@ class Hub:
 
     def is_large(self, path: str, content: bytes) -> bool:
         return len(content) >= LARGE and not path.endswith((".json", ".txt", ".md"))
+
+    def is_early(self) -> bool:
+        """Whether a download comes before the limit is over."""
+        now = time.monotonic()
+        if not self.limited_until:
+            self.limited_until = now + self.faults.limit
+        return now < self.limited_until
 
     def asked(self, part: str) -> list[tuple[str, str, dict[str, str]]]:
         """The requests whose path holds this."""
@@ -195,6 +205,8 @@ class HubHandler(Handler):
         if self.hub.faults.redirect:
             return self.answer(302, **headers, Location=self.hub.faults.redirect)
         if not self.hub.is_large(path, content):
+            if self.command == "GET" and self.hub.is_early():
+                return self.answer(429, b"too many", Retry_After=str(self.hub.faults.limit))
             sent = b"x" * len(content) if path in self.hub.faults.wrong else content
             return self.answer(200, sent, **{"ETag": f'"{git_hash(content)}"', **headers})
         oid = hashlib.sha256(content).hexdigest()
@@ -289,6 +301,8 @@ class StoreHandler(Handler):
             faults.hang.wait(60)
         if faults.store_statuses and (status := faults.store_statuses.pop(0)) != 200:
             return self.answer(status, b"busy")
+        if self.hub.is_early():
+            return self.answer(429, b"too many", Retry_After=str(faults.limit))
         content = self.hub.large[urlsplit(self.path).path.split("/")[2]] + faults.more
         asked = self.headers.get("Range")
         start = int(asked.removeprefix("bytes=").split("-")[0]) if asked and not faults.no_ranges else 0

@@ -84,6 +84,8 @@ OPTIONS: dict[str, Fault] = {
     "graphs with dropout": option("--cuda-graphs", "--method", "lora", "--lora-dropout", "0.1"),
     "micro_batch does not divide": option("--train-batch-size", "4", "--micro-batch", "3"),
     "warm-up longer than the run": option("--lr-scheduler", "linear", "--lr-warmup-steps", "9", "--max-train-steps", "5"),
+    "warm-up longer than the steps by photos": option("--lr-scheduler", "linear", "--lr-warmup-steps", "600", "--max-train-steps", "none"),
+    "LoRA options without method lora": option("--rank", "32", "--lora-layers", "to_q"),
     "polynomial from too low a rate": option("--lr-scheduler", "polynomial", "--learning-rate", "1e-8"),
     "8-bit moments of another optimizer": option("--use-8bit-adam", "--optimizer", "lion"),
     "too low a rate for prodigy": option("--optimizer", "prodigy", "--learning-rate", "1e-6"),

@@ -10,6 +10,7 @@ import zlib
 
 from PIL import Image
 from planted_faults import Fault, Place, both, content, photo
+from planted_faults_options import subject
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
@@ -144,6 +145,15 @@ def mask_that_is_none(place: Place) -> list[str]:
     return ["--masked-loss"]
 
 
+def kohya_folder(place: Place) -> list[str]:
+    """The photos in a subfolder, whose name is their prompt."""
+    folder = place.photos / "10_ohwx man"
+    folder.mkdir()
+    for path in place.photos.glob("*.png"):
+        path.rename(folder / path.name)
+    return []
+
+
 def class_images(name: str, data: bytes) -> Fault:
     """A file among the class images."""
     def plant(place: Place) -> list[str]:
@@ -171,10 +181,14 @@ FOLDERS: dict[str, Fault] = {
     "class image that is none": class_images("mine.png", b"no image"),
     "list of class images is a folder": class_images("manifest.json/file", b"x"),
     "held-out photo that is none": held_out("out.jpg", b"no image"),
+    "held-out photo of a prompt that is not trained": both(kohya_folder, held_out("out.png", PNG)),
+    "held-out photo of no subject": both(held_out("out.png", PNG), subject('{"images": "ME"}', '{"images": "ME"}')),
     "no held-out photo": held_out("notes.pdf", b"none"),
     "automatic caption of a camera photo": photo("camera.png", PNG, "--auto-caption-rate", "1"),
     "evaluation of camera photos": both(content("base/sdtune.json", '{"rendered_people": true}'), photo("camera.png", PNG),
                                         lambda place: ["--identity-steps", "1"]),
+    "evaluation of words that no caption says": both(content("base/sdtune.json", '{"rendered_people": true}'), kohya_folder,
+                                                     lambda place: ["--identity-steps", "1"]),
 }
 
 

@@ -93,6 +93,12 @@ def beside_another_run(place: Place) -> list[str]:
     return ["--resume-from-checkpoint", str(copy)]
 
 
+def finished_without_checkpoints(place: Place) -> list[str]:
+    """What a run leaves that was shorter than checkpointing_steps."""
+    shutil.rmtree(place.folder / "run" / "checkpoints")
+    return ["--resume-from-checkpoint", "auto"]
+
+
 def since(change: Callable[[Place], object], *words: str) -> Fault:
     """Something else than the checkpoint changed."""
     def plant(place: Place) -> list[str]:
@@ -132,6 +138,7 @@ RESUMES: dict[str, Fault] = {
     "checkpoint with an unknown choice of operators": state(lambda found: found["implementation"].update(attention="fast")),
     "checkpoint that is given and damaged": one_given,
     "output with checkpoints of another run": beside_another_run,
+    "finished run without checkpoints": finished_without_checkpoints,
     "changed option": option(*RESUME, "--learning-rate", "1e-3"),
     "another optimizer": option(*RESUME, "--optimizer", "lion"),
     "fewer steps than the checkpoint has done": option(*RESUME, "--max-train-steps", "1"),

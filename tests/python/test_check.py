@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -169,6 +170,39 @@ def test_planted_faults_are_found_in_one_go_and_nothing_changes(planted: Path) -
     assert all(problem["where"] and problem["what"] for problem in report["problems"])
 
 
+def numbers_of(base: Path, *parts: str) -> int:
+    """In the weights of these parts."""
+    return sum(tensor.numel() for part in parts for file in (base / part).glob("*.safetensors") for tensor in load_file(file).values())
+
+
+def test_the_room_that_is_asked_for_is_what_is_written(tiny_sd1: Path, tmp_path: Path) -> None:
+    """A LoRA writes itself and not the base, 8-bit moments take a quarter, prodigy's states twice as much as AdamW's."""
+    (tmp_path / "photos").mkdir()
+    shutil.copyfile(EXAMPLES / "00.jpg", tmp_path / "photos" / "00.jpg")
+    unet = numbers_of(tiny_sd1, "unet")
+    model = 4 * numbers_of(tiny_sd1, "unet", "vae", "text_encoder")
+    spare = 4 << 20  # headers, tokenizer, moments of small tensors
+    assert unet > 1 << 19, "the differences below are larger than what is spare"
+    lines = {}
+    for name, bytes_of_disk, options in (("lora", model // 2, ["--method", "lora"]),
+                                         ("small", 100_000, ["--method", "lora"]),
+                                         ("8bit", 2 * 7 * unet + model + spare, ["--optimizer", "adamw_8bit"]),
+                                         ("layers", 2 * 7 * unet + model + spare, ["--trainable-layers", "to_q"]),
+                                         ("adamw", 2 * 11 * unet + model, []),
+                                         ("prodigy", 2 * 18 * unet + model, ["--optimizer", "prodigy", "--learning-rate", "1",
+                                                                             "--text-encoder-lr", "1"])):
+        with small_disk(tmp_path / name, bytes_of_disk // 1024) as disk:
+            done = run(["check", "--images", str(tmp_path / "photos"), "--base", str(tiny_sd1), "--output", str(disk / "run"),
+                        "--device", "cpu", "--with-prior-preservation=false", "--train-text-encoder=false", "--max-train-steps",
+                        "200", "--checkpointing-steps", "100", *options])
+        lines[name] = error_lines(done.stderr)
+        assert done.returncode == (2 if lines[name] else 0), done.stderr
+    fits = {name for name, found in lines.items() if not found}
+    assert fits == {"lora", "8bit", "layers"}, lines
+    for name in ("small", "adamw", "prodigy"):
+        assert len(lines[name]) == 1 and "no space for 2 checkpoints and the model on the disk of" in lines[name][0], lines[name]
+
+
 # Faults that exclude those above: one each.
 SINGLE_FAULTS = {
     "no photo folder": (["--images", "nowhere"], r"nowhere"),
@@ -216,6 +250,21 @@ def test_single_faults(workplace: Path, name: str) -> None:
     assert listing(workplace) == before
 
 
+@pytest.mark.parametrize(("options", "said"), [
+    (["--lr-warmup-steps", "101"], "got 101; allowed: at most 100, the steps by 100 a photo"),
+    (["--lr-warmup-steps", "4", "--num-train-epochs", "3"], "got 4; allowed: at most 3, the steps by num_train_epochs"),
+    (["--lr-warmup-steps", "100"], ""),
+    (["--lr-warmup-steps", "101", "--lr-scheduler", "constant"], ""),
+])
+def test_a_warm_up_beyond_the_steps_by_photos(options: list[str], said: str, workplace: Path) -> None:
+    """Without max_train_steps the one photo says how many steps there are; constant has no warm-up."""
+    for command in ("check", "train") if said else ("check",):
+        done = run([command, *GOOD, "--lr-scheduler", "cosine", *options], cwd=workplace)
+        assert done.returncode == (2 if said else 0), done.stderr
+        assert len(done.stderr.splitlines()) == (1 if said else 0) and said in done.stderr, done.stderr
+    assert not (workplace / "out").exists()
+
+
 def test_nothing_to_resume_is_exit_3(workplace: Path) -> None:
     """A missing checkpoint has its own code, so that launchers can tell it from a typing error."""
     done = run(["train", *GOOD, "--resume-from-checkpoint", "latest"], cwd=workplace)
@@ -232,7 +281,38 @@ def test_good_configuration_passes(workplace: Path, tiny_folder, family: str) ->
     assert done.stderr == ""
     report = run(["check", "--json", *GOOD], cwd=workplace)
     said = json.loads(report.stdout)
-    assert (said["ok"], said["problems"], said["warnings"]) == (True, [], [])
+    assert (said["ok"], said["problems"], said["warnings"], said["probe"]) == (True, [], [], None)
+    assert listing(workplace) == before
+
+
+PROBE = [*GOOD, "--resolution", "32", "--train-batch-size", "1", "--class-num-inference-steps", "1", "--probe"]
+
+
+def test_the_report_has_what_the_probe_found(workplace: Path) -> None:
+    before = listing(workplace)
+    done = run(["check", "--json", *PROBE], cwd=workplace)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["ok"] is True and report["problems"] == []
+    probe = report["probe"]
+    assert probe["loss"] > 0 and probe["images_per_s"] > 0 and probe["peak_bytes"] > 1_000_000
+    text = run(["check", *PROBE], cwd=workplace)
+    assert text.returncode == 0 and f"ok: one step done, loss {probe['loss']:.6g}, " in text.stdout, "the same step"
+    assert listing(workplace) == before
+
+
+def test_a_probe_that_fails_is_not_ok(workplace: Path) -> None:
+    """Files may not grow, as on a full disk, which only the step itself meets; the report says so, and the exit code stays its own."""
+    before = listing(workplace)
+    done = subprocess.run([str(SDTUNE), "check", "--json", *PROBE], cwd=workplace, capture_output=True, text=True, timeout=300, check=False,
+                          env={**os.environ, "OMP_NUM_THREADS": "1"}, restore_signals=False,  # SIGXFSZ stays ignored, as Python has it
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)))
+    report = json.loads(done.stdout)
+    assert done.returncode == 5, done.stderr
+    assert report["ok"] is False and report["probe"] is None
+    (problem,) = report["problems"]
+    (line,) = error_lines(done.stderr)
+    assert line.startswith(f"sdtune: error: {problem['where']}: {problem['what']}")
     assert listing(workplace) == before
 
 

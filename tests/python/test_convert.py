@@ -159,14 +159,14 @@ def test_round_trip_keeps_every_bit(family: str, dtype: str, models: Callable, t
 
 
 @pytest.mark.parametrize(("family", "expected"), [
-    ("sd1", {"architecture": "stable-diffusion-v1", "prediction_type": "epsilon", "resolution": "32x32"}),
+    ("sd1", {"architecture": "stable-diffusion-v1", "prediction_type": "epsilon", "resolution": "32x32", "title": "caf\ufffd"}),
     ("sd2", {"architecture": "stable-diffusion-v2-768-v", "prediction_type": "v", "resolution": "32x32"}),
     ("sdxl", {"architecture": "stable-diffusion-xl-v1-base", "prediction_type": "epsilon", "resolution": "32x32"})])
 def test_export_says_what_it_is(family: str, expected: dict[str, str], models: Callable, tmp_path: Path) -> None:
     """modelspec's metadata, beside the format that transformers demands."""
-    convert(models(family)[1], tmp_path / "m.safetensors")
-    with safe_open(tmp_path / "m.safetensors", "pt") as file:
-        metadata = file.metadata()
+    output = tmp_path / ("caf\udce9.safetensors" if family == "sd1" else "m.safetensors")  # a name need not be UTF-8
+    convert(models(family)[1], output)
+    metadata = safe_open(output.rename(tmp_path / "n.safetensors"), "pt").metadata()
     assert metadata["format"] == "pt" and metadata["modelspec.sai_model_spec"] == "1.0.0"
     assert {key: metadata[f"modelspec.{key}"] for key in expected} == expected
 

@@ -295,6 +295,8 @@ def test_the_detail_of_a_base_is_that_of_its_resolution(tmp_path: Path) -> None:
 
 def test_a_recipe_of_fewer_steps_is_a_run_of_its_own(tmp_path: Path) -> None:
     assert compare_recipes.run_for(tmp_path, 200) == (tmp_path / "run", [])
+    (tmp_path / "run").mkdir()
+    assert compare_recipes.run_for(tmp_path, 200) == (tmp_path / "run", ["--overwrite"]), "it has no checkpoint to resume from"
     (tmp_path / "run" / "checkpoints" / "step-00000325").mkdir(parents=True)
     resumed = (tmp_path / "run", ["--resume-from-checkpoint", "auto"])
     assert compare_recipes.run_for(tmp_path, 325) == resumed

@@ -295,6 +295,16 @@ def test_offline_and_no_connection(hub: Hub, fetch: Callable, tmp_path: Path) ->
     assert fetch("org/lora", "--file", "me.safetensors").returncode == 0
 
 
+@pytest.mark.parametrize("name", ["README.md", "me.safetensors"], ids=["hub", "store"])
+def test_a_download_waits_as_long_as_the_server_says(hub: Hub, fetch: Callable, name: str) -> None:
+    """One more try is allowed, and one that comes before the second is over is refused too. Without a Retry-After it comes after half."""
+    hub.add("org/lora", LORA)
+    hub.faults.limit = 1
+    done = fetch("org/lora", "--file", name)
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).read_bytes() == LORA[name]
+
+
 def test_a_server_that_falls_silent(hub: Hub, fetch: Callable) -> None:
     import threading
     hub.add("org/lora", LORA)

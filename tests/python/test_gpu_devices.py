@@ -74,7 +74,7 @@ def test_what_is_too_old_is_said_before_a_download(option: str, script: str, sai
     tool.write_text(f"#!/bin/sh\n{script}\n")
     tool.chmod(0o755)
     (tmp_path / "scripts").mkdir()  # a tree without .venv
-    for name in ("setup.sh", "gpu_devices.sh"):
+    for name in ("setup.sh", "gpu_devices.sh", "compile_jobs.sh"):
         shutil.copy(ROOT / "scripts" / name, tmp_path / "scripts")
     ended = subprocess.run(["bash", str(tmp_path / "scripts" / "setup.sh"), "--tools"], capture_output=True, text=True, check=False,
                            env={"PATH": "/usr/bin:/bin", "SDTUNE_SKIP_APT": "1", "SDTUNE_SETUP_PYTHON": sys.executable, option: str(tool)})

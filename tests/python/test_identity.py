@@ -203,6 +203,43 @@ def test_camera_photos_are_refused(base: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def named_photos(folder: Path, parent: str, caption: str = "") -> Path:
+    """The example photos in a subfolder, each with that caption."""
+    (folder / parent).mkdir(parents=True)
+    for photo in PHOTOS.glob("*.png"):
+        shutil.copy(photo, folder / parent)
+        if caption:
+            (folder / parent / f"{photo.stem}.txt").write_text(caption)
+    return folder
+
+
+@pytest.mark.parametrize(("parent", "caption"), [("10_ohwx man", ""), (".", "ohwx man on a beach")])
+def test_words_that_no_caption_says_are_refused(parent: str, caption: str, base: Path, tmp_path: Path) -> None:
+    """A folder of kohya's, or captions of all photos, and the default instance prompt: likeness would stay the base's."""
+    photos = named_photos(tmp_path / "me", parent, caption)
+    options = [*words(base, tmp_path / "run"), "--images", str(photos)]
+    for command in ("check", "train"):
+        ended = run([command, *options[1:]])
+        assert ended.returncode == 2 and "instance_prompt: has the words \"sks person\"" in ended.stderr, ended.stderr
+        assert f"is \"{caption or 'ohwx man'}\"" in ended.stderr and not (tmp_path / "run").exists()
+    for more in (["--instance-prompt", "a photo of ohwx man"], ["--identity-steps", "none"], ["--trigger-word", "ohwx man"]):
+        ended = run(["check", *options[1:], *more])
+        assert ended.returncode == 0, ended.stderr
+
+
+def test_each_subject_needs_its_own_words(base: Path, tmp_path: Path) -> None:
+    """[trigger] in a caption has the words of its subject's instance prompt; another subject's caption does not count."""
+    man = named_photos(tmp_path / "man", "10_ohwx man")
+    woman = named_photos(tmp_path / "woman", ".", "[trigger] on a beach")
+    subjects = [{"images": str(man), "instance_prompt": "a photo of zwx person"},
+                {"images": str(woman), "instance_prompt": "a photo of ohwx man", "class_prompt": "a photo of a man"}]
+    options = [*words(base, tmp_path / "run")[1:], "--images", "", "--concepts", json.dumps(subjects[0]), "--concepts",
+               json.dumps(subjects[1])]
+    ended = run(["check", *options])
+    assert ended.returncode == 2 and "concepts[1].instance_prompt: has the words \"zwx person\"" in ended.stderr, ended.stderr
+    assert "concepts[2].instance_prompt" not in ended.stderr
+
+
 def test_a_line_that_was_cut_short_swallows_no_other(base: Path, watched: Path, tmp_path: Path) -> None:
     output = tmp_path / "cut"
     shutil.copytree(watched, output)

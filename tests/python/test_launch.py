@@ -246,6 +246,15 @@ def test_two_machines(undisturbed: str, base: Path, photos: Path, tmp_path: Path
     assert digest(output) == undisturbed
 
 
+def test_an_ignored_sigchld_is_no_hindrance(base: Path, photos: Path, tmp_path: Path) -> None:  # noqa: F811
+    """A shell hands that down, and the kernel would drop how the ranks, and the command at their end, have ended."""
+    words = launch(training(base, photos, tmp_path / "run", "--max-train-steps", "2", "--on-finish", "exit 9"))
+    done = subprocess.run(["bash", "-c", "trap '' CHLD; exec \"$@\"", "bash", *words], env=environment(), capture_output=True, text=True,
+                          timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "on_finish: ended with exit code 9" in done.stderr
+
+
 # name: (words behind `launch`, what the error says)
 MISTAKES = {
     "no command": ([], "--: no command follows (allowed: train)"),

@@ -214,8 +214,15 @@ def test_what_does_not_fit_is_counted_and_named(tiny_sd1: Path, tiny_sd2: Path, 
     add_adapters(theirs, RANK, ALPHA, ATTENTION)
     whole = load_file(save_as_diffusers(theirs, tmp_path, RANK, ALPHA))
     first = next(iter(whole))
+    layer = first.rsplit(".lora", 1)[0]
     cases = {
         "holds no low-rank layer": {},
+        "is no matrix with numbers": {**whole, first: torch.zeros(RANK)},
+        "needed: two dimensions or more": {**whole, first: torch.tensor(1.0)},
+        "rank 1 or more": {**whole, first: torch.zeros(0, 32)},
+        "alpha is no finite number": {**whole, f"{layer}.alpha": torch.tensor(float("nan"))},
+        "has biases beside its matrices": {**whole, f"{layer}.lora_B.bias": torch.zeros(32)},
+        "adapter.bias": {**whole, f"{layer}.lora_B.adapter.bias": torch.zeros(32)},
         "keys are no layer of this model, the first is unet.nowhere.lora_A.weight":
             {**whole, "unet.nowhere.lora_A.weight": torch.zeros(2, 2)},
         "has only one of its two matrices": {name: tensor for name, tensor in whole.items() if name != first},
@@ -264,6 +271,37 @@ def test_lycoris_layers_generate_as_with_peft(method: str, tiny_sd1: Path, tmp_p
     wanted = latents_of_theirs(theirs)
     assert error(latents_of_ours(ours), wanted) <= TOLERANCE
     assert error(plain, wanted) > 100 * TOLERANCE
+
+
+PEFT_FOLDERS = {
+    "LoKr, whole factors": (LoKrConfig(r=16, alpha=5, target_modules=WITH_CONVOLUTIONS, alpha_pattern={"to_q": 40}, rank_pattern={"to_v": 2}), "lokr_"),
+    "LoHa": (LoHaConfig(r=3, alpha=5, target_modules=WITH_CONVOLUTIONS, alpha_pattern={"to_q": 2}, rank_pattern={"to_v": 2}), "hada_"),
+}
+
+
+@pytest.mark.parametrize("method", PEFT_FOLDERS)
+def test_the_scale_of_lycoris_layers_in_peft_s_own_folder(method: str, tiny_sd1: Path, tmp_path: Path) -> None:
+    """alpha / r of adapter_config.json and its patterns, also where both factors are whole and no tensor says r."""
+    config, prefix = PEFT_FOLDERS[method]
+    theirs = load_pipeline(tiny_sd1)
+    torch.manual_seed(0)
+    inject_adapter_in_model(config, theirs.unet)
+    tensors = {}
+    for name, parameter in theirs.unet.named_parameters():
+        if prefix in name:
+            torch.nn.init.normal_(parameter, std=0.2)
+            tensors[f"base_model.model.{name.removesuffix('.default')}"] = parameter.detach().clone()
+    assert any(name.endswith(("to_k.lokr_w2", "to_k.hada_w2_a")) for name in tensors), sorted(tensors)[:5]
+    save_file(tensors, tmp_path / "adapter_model.safetensors", {"format": "pt"})
+    config.save_pretrained(tmp_path)
+    save_file(tensors, tmp_path / "alone.safetensors", {"format": "pt"})
+    ours = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    ours.load_lora_weights(tmp_path / "adapter_model.safetensors")
+    wanted = latents_of_theirs(theirs)
+    assert error(latents_of_ours(ours), wanted) <= TOLERANCE
+    ours.unload_lora_weights()
+    ours.load_lora_weights(tmp_path / "alone.safetensors")  # the mutant: each layer in full
+    assert error(latents_of_ours(ours), wanted) > 10 * TOLERANCE
 
 
 def test_tucker_convolutions_are_three_in_a_row(tiny_sd1: Path, tmp_path: Path) -> None:
@@ -348,7 +386,10 @@ def test_converting_a_lora_refuses_what_it_cannot_do(tiny_sd1: Path, tmp_path: P
     existing.write_bytes(b"mine")
     output = tmp_path / "out.safetensors"
     save_file({"some.other.network": torch.zeros(2, 2)}, tmp_path / "foreign.safetensors")
-    cases = [([str(tiny_sd1), str(tmp_path / "foreign.safetensors"), str(output)], "some.other.network"),
+    whole = load_file(source)
+    save_file({**whole, next(iter(whole)): torch.zeros(RANK, 5)}, tmp_path / "misfit.safetensors")
+    cases = [([str(tiny_sd1), str(tmp_path / "misfit.safetensors"), str(output)], "has the wrong shape"),
+             ([str(tiny_sd1), str(tmp_path / "foreign.safetensors"), str(output)], "some.other.network"),
              ([str(tiny_sd1), str(source), str(tmp_path / "out")], ".safetensors"),
              ([str(tiny_sd1), str(source), str(existing)], "--overwrite"), ([str(tiny_sd1), str(tmp_path / "no"), str(output)], "no")]
     for (model, lora, target), said in cases:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 import datetime
 import json
+import os
 import pickle
 import platform
+import signal
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -16,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import run
+from program import SDTUNE, run
+from test_ranks import environment, rank_pids, wait_for_steps
 from training_reference import small_material
 
 import sdtune
@@ -112,6 +116,30 @@ def test_failure(material: tuple[Path, Path], server: ThreadingHTTPServer, tmp_p
     server.came.clear()
     typo = run(words(material, tmp_path / "run", "--notify", address(server), "--rank", "0"))
     assert typo.returncode == 2 and [event["exit_code"] for _, _, event in server.came] == [2]
+    server.came.clear()
+    launched = run(["launch", "--nproc", "2", "--", *words(material, tmp_path / "run", "--notify", address(server), "--rank", "0")])
+    assert launched.returncode == 2 and [event["exit_code"] for _, _, event in server.came] == [2]
+
+
+def test_a_restarted_attempt_is_told_by_the_next_start(material: tuple[Path, Path], server: ThreadingHTTPServer, tmp_path: Path) -> None:
+    """One of two ranks is killed: the run has not ended, and launch starts it again."""
+    output = tmp_path / "run"
+    command = words(material, output, "--notify", address(server), "--max-train-steps", "1000000", "--checkpointing-steps", "1000000")
+    launcher = subprocess.Popen([str(SDTUNE), "launch", "--nproc", "2", "--", *command], env=environment(), text=True,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        wait_for_steps(output, 3)
+        os.kill(rank_pids(launcher.pid)[1], signal.SIGKILL)
+        while not any(event["attempt"] == 2 for _, _, event in server.came):
+            assert launcher.poll() is None, launcher.communicate()[1]
+            time.sleep(0.05)
+        launcher.terminate()
+        _, errors = launcher.communicate(timeout=60)
+    finally:
+        launcher.kill()
+    assert launcher.returncode == 143, errors
+    told = [(event["event"], event["attempt"], event["exit_code"]) for _, _, event in server.came]
+    assert told == [("start", 1, None), ("start", 2, None), ("end", 2, 143)]
 
 
 @pytest.mark.parametrize(("status", "said"), [(500, "answers with HTTP 500"), (404, "answers with HTTP 404"),

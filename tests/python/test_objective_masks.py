@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,6 +100,7 @@ def test_masked_loss_equals_the_plain_loop(outside: float, normalised: bool, set
     options = ["--masked-loss", "--unmasked-weight", str(outside), f"--normalize-masked-area-loss={str(normalised).lower()}"]
     ended = run(words(material, tmp_path / "run", settings, *options))
     assert ended.returncode == 0, ended.stderr
+    assert "04.png: has a mask that is black everywhere" in ended.stderr
     assert "02.png: has no mask" in ended.stderr and "01.png: has no mask" not in ended.stderr
     loss_error, weight_error = compare(
         tmp_path / "run", MaskedReference(base, seen, class_photos, settings, masks_of(), outside, normalised))
@@ -125,6 +127,29 @@ def test_another_mask_is_another_run(material: tuple[Path, Path, Path, Path], tm
     for option in ("--unmasked-weight=0.5", "--normalize-masked-area-loss", "--masked-loss=false"):
         refused = run([*resume, option])
         assert refused.returncode == 2 and option[2:].split("=")[0].replace("-", "_") in refused.stderr, refused.stderr
+
+
+def test_a_mask_is_grey_and_black_where_it_is_transparent(material: tuple[Path, Path, Path, Path], tmp_path: Path) -> None:
+    """White on transparent weighs as its alpha as grey does, and colours as Pillow's grey of them."""
+    draw = np.random.default_rng(8)
+    grey = Image.fromarray(draw.integers(0, 256, (32, 32), dtype=np.uint8))
+    colours = Image.fromarray(draw.integers(0, 256, (32, 32, 3), dtype=np.uint8))
+    on_transparent = Image.new("RGBA", (32, 32), "white")
+    on_transparent.putalpha(grey)
+    base, photos, seen, class_photos = material
+    settings, digests = replace(SETTINGS, max_train_steps=1), {}
+    for name, mask in {"grey": grey, "alpha": on_transparent, "colours": colours, "their grey": colours.convert("L"),
+                       "white": Image.new("L", (32, 32), 255)}.items():
+        images = shutil.copytree(photos, tmp_path / name / "photos")
+        mask.save(images / "00.mask.png")
+        for other in ("01.png", "02.png", "03.png", "03.mask.png", "04.png", "04.mask.png"):
+            (images / other).unlink()
+        ended = run(words((base, images, seen, class_photos), tmp_path / name / "run", settings, "--masked-loss"))
+        assert ended.returncode == 0, ended.stderr
+        assert ("00.png: has a mask that is white everywhere" in ended.stderr) == (name == "white"), ended.stderr
+        digests[name] = (tmp_path / name / "run" / "model" / UNET).read_bytes()
+    assert digests["alpha"] == digests["grey"] and digests["colours"] == digests["their grey"]
+    assert len(set(digests.values())) == 3
 
 
 @pytest.mark.parametrize(("options", "said"), [

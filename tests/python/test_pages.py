@@ -27,7 +27,7 @@ OF_EARLIER_COMMITS = {ROOT / "docs" / "measurements" / "house.md"}  # its table 
 # Folders of other programs, a place for a model that git ignores, patterns.
 NO_FILES_OF_OURS = {"models/Lora", "models/loras", "models/tiny-random", "tests/LAYER/ROOM/x_test.cpp", "scripts/docker/NAME"}
 # kohya's, Hugging Face's, CMake's and build's.
-FLAGS_OF_OTHERS = {"--ss", "--ds", "--local-dir", "--include", "--preset", "--install", "--wheel", "--help", "--version",
+FLAGS_OF_OTHERS = {"--mpi", "--ss", "--ds", "--local-dir", "--include", "--preset", "--install", "--wheel", "--help", "--version",
                    "--read-only", "--shm-size", "--rng", "--sampling-method", "--scheduler", "--push-to-hub", "--hub-token", "--fsdp",
                    "--deepspeed", "--multi_gpu", "--num_processes", "--num_machines", "--mixed_precision", "--no_python"}
 FOLDERS = "app|cmake|configs|docs|examples|model|models|python|requirements|scripts|tests|train"

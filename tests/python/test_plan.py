@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -180,6 +181,14 @@ def test_probe_times_this_machine_and_leaves_nothing(tmp_path: Path) -> None:
     assert probed["total_s"] > 500 * probed["step_s"] and probed["validation_and_identity_s"] == 0
     assert abs(found["cpu"]["peak_bytes"] / probed["peak_bytes"] - 1) < 0.2
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_base_whose_name_is_not_utf8_is_planned(tmp_path: Path) -> None:
+    """JSON cannot hold its bytes."""
+    base = tmp_path / os.fsdecode(b"caf\xe9")
+    base.symlink_to(BASE)
+    found, same = plan("--images", ME, "--base", base), plan("--images", ME)
+    assert found["run"]["model"] == f"{tmp_path}/caf\ufffd" and found["flops"] == same["flops"]
 
 
 def test_python_gets_the_same_plan() -> None:

@@ -211,6 +211,18 @@ def wait_for_lines(path: Path, count: int, process: subprocess.Popen[str]) -> No
         time.sleep(0.05)
 
 
+def test_a_save_that_was_killed_is_no_checkpoint(tmp_path: Path) -> None:
+    """Of an earlier call, before its run had a whole one: DreamBooth begins anew, and what it finds is kept."""
+    output = tmp_path / "out"
+    assert prove(output, "--parts", "dreambooth", "--steps", 4, "--minutes", 1e-9).returncode == 143
+    (output / "work" / "dreambooth" / "checkpoints" / "step-00000002.tmp").mkdir(parents=True)
+    done = prove(output, "--parts", "dreambooth", "--steps", 4)
+    part = parts_of(output)["dreambooth"]
+    assert "exit code" not in part["reason"], done.stderr
+    assert [check["value"] for check in part["checks"] if check["name"] == "steps"] == [4]
+    assert part["numbers"]["processes"] == 1
+
+
 @pytest.mark.long
 def test_a_killed_call_is_continued(tmp_path: Path) -> None:
     """SIGKILL in the middle of DreamBooth: what was over is not done again, and the run resumes from its own checkpoint."""
@@ -229,6 +241,10 @@ def test_a_killed_call_is_continued(tmp_path: Path) -> None:
     assert (output / "parts" / "parity_fp32.json").stat().st_mtime_ns == parity
     attempts = [json.loads(line)["attempt"] for line in (output / "work" / "dreambooth" / "metrics.jsonl").read_text().splitlines()]
     assert len(attempts) == STEPS and attempts[0] == 1 and attempts[-1] == 2
+    assert parts_of(output)["dreambooth"]["numbers"]["processes"] == 2
+    prove(output, "--parts", "plan", "--steps", STEPS)
+    free = [check["name"] for check in parts_of(output)["plan"]["checks"] if "passed" not in check]
+    assert free == ["time of the run / planned"], "the run was in two parts"
 
 
 @pytest.mark.long

@@ -181,6 +181,20 @@ def test_what_is_refused_is_one_line(hub: Hub, push: Callable, full_run: Path, w
     assert all(len(model.messages) == 1 for model in hub.models.values())
 
 
+def test_names_that_are_not_utf8_are_refused_before_anything_is_made(hub: Hub, push: Callable, full_run: Path) -> None:
+    """The commit is JSON, which cannot hold their bytes. A dry run says it too."""
+    bad = os.fsdecode(b"caf\xe9")
+    assert f"--commit-message: is not UTF-8 (got {bad})" in error_of(push(str(full_run), "me/x", "--commit-message", bad))
+    assert f"--revision: is no name (got {bad})" in error_of(push(str(full_run), "me/x", "--revision", bad))
+    (full_run / "model" / bad).write_text("x")
+    for words in ([], ["--dry-run"]):
+        assert f"model/{bad}: has a name that is not UTF-8" in error_of(push(str(full_run), "me/x", *words))
+    assert not hub.requests and not hub.models
+    (full_run / "model" / bad).rename(full_run / "model" / "café")
+    assert push(str(full_run), "me/x", "--commit-message", "für alle").returncode == 0
+    assert hub.models["me/x"].messages[-1] == "für alle" and pushed(hub, "me/x")["café"] == b"x"
+
+
 def test_folders_that_hold_no_model(push: Callable, tmp_path: Path, full_run: Path) -> None:
     assert "there is no such folder" in error_of(push(str(tmp_path / "absent"), "me/x"))
     (tmp_path / "empty").mkdir()

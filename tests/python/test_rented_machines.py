@@ -11,12 +11,14 @@ import signal
 import subprocess
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from program import SDTUNE, run
 from safetensors.torch import load_file
+from test_ranks import rank_pids
 from tiny_models import make_pipeline
 from training_reference import write_base, write_photos
 
@@ -162,15 +164,90 @@ def test_money_needs_a_price(material: tuple[Path, Path], tmp_path: Path) -> Non
     (["--max-train-steps", "2", "--base", "nowhere"], 2, "nowhere: there is no such folder"),
     (["--max-train-steps", "2", "--resume-from-checkpoint", "latest"], 3, ""),
     (["--max-train-steps", "many"], 2, "--max-train-steps: must be an integer"),
+    (["--max-train-steps", "2", "--resume-from-checkpoint"], 2, "--resume-from-checkpoint: has no value"),
 ])
-def test_every_end_is_told(options: list[str], code: int, cause: str, material: tuple[Path, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("launcher", [[], ["launch", "--nproc", "1", "--"]], ids=["train", "launch"])
+def test_every_end_is_told(launcher: list[str], options: list[str], code: int, cause: str, material: tuple[Path, Path],
+                           tmp_path: Path) -> None:
     told, output = tmp_path / "told", tmp_path / "run"
     command = f"printf '%s\\n%s\\n%s\\n' \"$SDTUNE_EXIT_CODE\" \"$SDTUNE_RUN\" \"$SDTUNE_CAUSE\" >> '{told}'; exit 9"
-    ended = run(words(material, output, "--on-finish", command, *options))
+    ended = run([*launcher, *words(material, output, "--on-finish", command, *options)])
     assert ended.returncode == code, ended.stderr
     given, folder, why, *more = told.read_text().splitlines()
     assert (given, folder, more) == (str(code), str(output), []) and cause in why
     assert "warning: on_finish: ended with exit code 9" in ended.stderr
+
+
+def test_launch_tells_what_it_refuses_on_the_first_machine_alone(material: tuple[Path, Path], tmp_path: Path) -> None:
+    """Its own options too: there is no rank that could."""
+    told = tmp_path / "told"
+    command = words(material, tmp_path / "run", "--on-finish", f"echo $SDTUNE_EXIT_CODE >> '{told}'")
+    for number in ("1", "0"):
+        refused = run(["launch", "--nnodes", "2", "--node-rank", number, "--", *command])
+        assert refused.returncode == 2 and "--rendezvous: is not given" in refused.stderr
+        assert told.exists() == (number == "0")
+    assert told.read_text() == "2\n"
+
+
+@contextmanager
+def two_ranks(errors: Path, command: list[str], *options: str) -> Iterator[subprocess.Popen[str]]:
+    """`sdtune launch`, ended whatever happens; what it prints is in `errors`."""
+    with errors.open("w") as file:
+        launcher = subprocess.Popen([str(SDTUNE), "launch", "--nproc", "2", *options, "--", *command], stdout=file, stderr=file,
+                                    text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    try:
+        yield launcher
+    finally:
+        launcher.kill()
+        launcher.wait()
+
+
+@pytest.mark.parametrize(("restarts", "code", "told"), [(3, 0, "0"), (0, 137, "138")], ids=["restarted", "the last attempt"])
+def test_a_restarted_attempt_is_no_end(restarts: int, code: int, told: str, material: tuple[Path, Path], tmp_path: Path) -> None:
+    """A rank is killed, and rank 0 ends with 138: its command waits for the attempt that no other one follows."""
+    output, errors = tmp_path / "run", tmp_path / "errors"
+    command = words(material, output, "--max-train-steps", "40", "--checkpointing-steps", "5",
+                    "--on-finish", f"echo $SDTUNE_EXIT_CODE >> '{tmp_path}/told'")
+    with two_ranks(errors, command, "--max-restarts", str(restarts)) as launcher:
+        wait_for(launcher, lambda: len(lines_of(output)) >= 7)
+        os.kill(rank_pids(launcher.pid)[1], signal.SIGKILL)
+        assert launcher.wait(timeout=200) == code, errors.read_text()
+    assert ("restart 1 of 3" in errors.read_text()) == (restarts == 3)
+    assert (tmp_path / "told").read_text() == f"{told}\n"
+
+
+def test_launch_tells_the_end_where_no_restart_comes(material: tuple[Path, Path], tmp_path: Path) -> None:
+    """Rank 0 has left its command to a restart, when a signal asks for the stop."""
+    output, errors = tmp_path / "run", tmp_path / "errors"
+    command = words(material, output, *ENDLESS, "--peer-timeout", "6",
+                    "--on-finish", f"echo $SDTUNE_EXIT_CODE \"$SDTUNE_CAUSE\" >> '{tmp_path}/told'")
+    with two_ranks(errors, command, "--grace", "1") as launcher:
+        wait_for(launcher, lambda: len(lines_of(output)) >= 3)
+        os.kill(rank_pids(launcher.pid)[1], signal.SIGSTOP)
+        wait_for(launcher, lambda: "the other ranks are stopped" in errors.read_text())
+        launcher.terminate()
+        assert launcher.wait(timeout=60) == 138, errors.read_text()
+    assert (tmp_path / "told").read_text() == "138 launch: rank 0 ended with exit code 138\n"
+
+
+def test_a_rank_that_launch_stops_ends_no_run(material: tuple[Path, Path], tmp_path: Path) -> None:
+    """While rank 0 generates class images it notices no lost rank, so that launch stops it, and restarts both."""
+    output, errors = tmp_path / "run", tmp_path / "errors"
+    command = words(material, output, "--max-train-steps", "1", "--with-prior-preservation=true", "--num-class-images", "20000",
+                    "--sample-batch-size", "1", "--on-finish", f"echo $SDTUNE_EXIT_CODE >> '{tmp_path}/told'")
+
+    def generated() -> int:
+        return len(list((output / "class_images").glob("*.png")))
+
+    with two_ranks(errors, command) as launcher:
+        wait_for(launcher, lambda: generated() >= 2)
+        os.kill(rank_pids(launcher.pid)[1], signal.SIGKILL)
+        wait_for(launcher, lambda: "restart 1 of 3" in errors.read_text())
+        before = generated()
+        wait_for(launcher, lambda: generated() > before)
+        launcher.terminate()
+        assert launcher.wait(timeout=60) == 143, errors.read_text()
+    assert (tmp_path / "told").read_text() == "143\n"
 
 
 def test_the_ledger_counts_what_a_kill_lost(material: tuple[Path, Path], tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""docs/rented_machine.md: every command of sdtune on it has these options, and runs in its order on a tiny base."""
+"""docs/rented_machine.md: every command of sdtune on it has these options, and runs in its order on a tiny base. And how pages install
+a wheel."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from program import ROOT, run
 
 PAGE = (ROOT / "docs/rented_machine.md").read_text()
 BLOCKS = re.findall(r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 BASE = "stable-diffusion-v1-5/stable-diffusion-v1-5"
 
 
@@ -53,6 +55,41 @@ def test_what_the_text_names_is_there(known: dict[str, set[str]]) -> None:
 @pytest.mark.parametrize("block", BLOCKS)
 def test_the_shell_can_read_it(block: str) -> None:
     assert subprocess.run(["bash", "-n"], input=block, text=True, capture_output=True, check=False).stderr == ""
+
+
+def late_shutdowns(block: str) -> list[str]:
+    """Trainings of a block that may meet the shutdown of an earlier try, which they do not revoke first."""
+    lines = block.replace("\\\n", " ").splitlines()
+    return [line for at, line in enumerate(lines) if line.startswith("sdtune train ") and "shutdown -h +" in line
+            and "sudo shutdown -c" not in lines[:at]]
+
+
+def test_a_second_try_revokes_the_shutdown_of_the_first() -> None:
+    """--on-finish runs at a refused or interrupted end too, and what it has planned is half an hour away."""
+    assert [line for block in BLOCKS for line in late_shutdowns(block)] == []
+    assert any("sudo shutdown -c\n" in block for block in BLOCKS)
+    train = next(block for block in BLOCKS if "shutdown -h +" in block)
+    assert len(late_shutdowns(train.replace("sudo shutdown -c\n", ""))) == 1, "without that line"
+
+
+def bare_installs(block: str) -> list[str]:
+    """Lines that install a wheel before an environment was made and entered."""
+    lines = block.splitlines()
+    found = []
+    for at, line in enumerate(lines):
+        made = re.findall(r"^python3 -m venv (\S+)$", "\n".join(lines[:at]), re.MULTILINE)
+        if "pip install" in line and ".whl" in line and not any(f". {folder}/bin/activate" in lines[:at] for folder in made):
+            found.append(line)
+    return found
+
+
+def test_a_wheel_is_installed_into_an_environment() -> None:
+    """Debian 12's Python refuses another place: externally-managed-environment. On every page."""
+    blocks = [block for page in PAGES for block in re.findall(r"^```\w*\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)]
+    assert [line for block in blocks for line in bare_installs(block)] == []
+    (wheel,) = [block for block in BLOCKS if ".whl" in block]
+    assert len(bare_installs(re.sub(r"^python3 -m venv .*\n", "", wheel, flags=re.MULTILINE))) == 1, "without its line"
+    assert "python3-venv" in wheel
 
 
 def test_the_commands_run_in_their_order(tiny_sd1: Path, tmp_path: Path) -> None:

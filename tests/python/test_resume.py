@@ -226,6 +226,31 @@ def test_nothing_to_resume(material: tuple[Path, Path], tmp_path: Path) -> None:
     assert "starting fresh" in ended.stderr
 
 
+def test_a_finished_run_without_checkpoints_is_not_replaced(material: tuple[Path, Path], begun: Path, tmp_path: Path) -> None:
+    """Neither by auto nor from elsewhere; with --overwrite it is. Whoever starts a killed run again means that run."""
+    elsewhere = shutil.copytree(newest_checkpoints(begun)[0], tmp_path / "backup" / newest_checkpoints(begun)[0].name)
+    shutil.rmtree(begun / "checkpoints")
+    before = model_hash(begun), steps_of(begun), (begun / "run.json").read_bytes()
+    for options in (("auto",), ("auto", "--seed", "5"), (str(elsewhere),)):
+        refused = run(words(material, begun, "--resume-from-checkpoint", *options))
+        assert refused.returncode == 2, f"{options}: {refused.stderr}"
+        assert f"{begun}: has a finished run in it, and no checkpoint of it to resume from" in refused.stderr
+        assert "starting fresh" not in refused.stderr
+        checked = run(["check", *words(material, begun, "--resume-from-checkpoint", *options)[1:]])
+        assert checked.returncode == 2 and "has a finished run in it" in checked.stderr, checked.stderr
+    assert (model_hash(begun), steps_of(begun), (begun / "run.json").read_bytes()) == before
+    record = json.loads((begun / "run.json").read_text())
+    for key in ("ended", "exit_code", "cause"):
+        del record["attempts"][-1][key]  # as a kill behind the export leaves it
+    (begun / "run.json").write_text(json.dumps(record))
+    again = run(words(material, begun, "--resume-from-checkpoint", "auto", "--max-train-steps", "1"))
+    assert again.returncode == 0 and "starting fresh" in again.stderr, again.stderr
+    refused = run(words(material, begun, "--resume-from-checkpoint", "auto"))
+    assert refused.returncode == 2, "of one step, and so without a checkpoint"
+    replaced = run(words(material, begun, "--overwrite", "--max-train-steps", "2"))
+    assert replaced.returncode == 0 and steps_of(begun) == [1, 2], replaced.stderr
+
+
 def test_a_changed_option_or_photo_is_refused_by_name(material: tuple[Path, Path], begun: Path, tmp_path: Path) -> None:
     ended = run(words(material, begun, "--resume-from-checkpoint", "latest", "--seed", "5"))
     assert ended.returncode == 2

@@ -119,6 +119,25 @@ def test_every_kind_of_call(pairs: Callable[[str], Pair], family: str, call: str
     assert distance(got, expected) <= TOLERANCE
 
 
+def test_sdxl_s_vae_encodes_in_float32_and_decodes_in_bfloat16(tiny_sdxl: Path) -> None:
+    """As diffusers with force_upcast: the init image's latents are sampled with noise of float32, which is other noise than bfloat16's."""
+    ours = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sdxl, dtype="bfloat16", device="cpu")
+    theirs = diffusers.StableDiffusionXLImg2ImgPipeline.from_pretrained(tiny_sdxl, torch_dtype=torch.bfloat16)
+    theirs.set_progress_bar_config(disable=True)
+    call = {"image": photo(), "num_inference_steps": 4, "strength": 0.3, "guidance_scale": 1.0, "output_type": "latent"}
+
+    def of_theirs() -> np.ndarray:
+        return theirs(PROMPT, generator=torch.Generator().manual_seed(3), **call).images.float().numpy()
+
+    latents = np.random.default_rng(0).standard_normal((1, 4, 8, 8)).astype(np.float32)
+    decoded = ours.vae.decode(latents)
+    got = ours(PROMPT, seed=3, **call).images
+    assert distance(got, of_theirs()) < 2e-2
+    assert np.array_equal(ours.vae.decode(latents), decoded)
+    theirs.vae.register_to_config(force_upcast=False)  # the mutant: all of it in bfloat16
+    assert distance(got, of_theirs()) > 0.2
+
+
 def test_latents_as_image(pairs: Callable[[str], Pair]) -> None:
     latents = np.random.default_rng(0).standard_normal((1, 4, 8, 8)).astype(np.float32)
     theirs, ours = pairs("sd1")
@@ -141,6 +160,7 @@ def test_second_pass_is_its_parts(pairs: Callable[[str], Pair], family: str) -> 
                           generator=torch.Generator().manual_seed(4), guidance_scale=7.5).images
         assert (distance(got, expected.numpy()) <= TOLERANCE) == equal
     assert ours(PROMPT, hires_scale=1.5, **call | {"output_type": "np"}).images.shape == (1, 48, 48, 3)
+    assert ours(PROMPT, hires_scale=1.22, **call).images.shape == (1, 4, 9, 9)  # int(32 * 1.22) // 4, as A1111
 
 
 @pytest.mark.parametrize("family", ["sd1", "sdxl"])

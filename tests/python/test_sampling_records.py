@@ -69,6 +69,7 @@ def test_prompt_file_with_flags_of_kohya(tiny_sd1: Path, tmp_path: Path) -> None
     ("a cat --w 5", ["prompts.txt:2", "--w", "got 5", "8 <= x"]),
     ("a cat --s many", ["prompts.txt:2", "--s", "many"]),
     ("a cat --ss euler_b", ["prompts.txt:2", "euler_b", "euler_a"]),
+    ("a cat --ss dpmsolver", ["prompts.txt:2", "--ss", "got dpmsolver", "dpm++2m"]),  # another algorithm than dpmsolver++
     ("--n blurry", ["prompts.txt:2"]),
 ])
 def test_wrong_flags_are_named(tiny_sd1: Path, tmp_path: Path, line: str, named: list[str]) -> None:
@@ -213,6 +214,73 @@ def test_like_reads_texts_of_web_interfaces(tiny_sd1: Path, tmp_path: Path) -> N
     Image.new("RGB", (8, 8)).save(tmp_path / "bare.png")
     refused = run(["sample", "--like", "bare.png"], cwd=tmp_path)
     assert refused.returncode == 2 and "bare.png" in refused.stderr
+
+
+def web_image(path: Path, text: str) -> Path:
+    """An image as web interfaces write it."""
+    info = PngImagePlugin.PngInfo()
+    info.add_text("parameters", text)
+    Image.new("RGB", (8, 8)).save(path, pnginfo=info)
+    return path
+
+
+@pytest.mark.parametrize("family, theirs, ours", [("sd1", 2, 1), ("sdxl", 1, 0), ("sdxl", 2, 0), ("sdxl", 3, 1)])
+def test_clip_skip_of_web_interfaces_depends_on_the_model(tiny_folder, tmp_path: Path, family: str, theirs: int,
+                                                          ours: int) -> None:
+    """SDXL's 1 and 2 are the same layer there, the penultimate one, from which ours counts."""
+    text = f"a cat\nSteps: 3, Sampler: Euler, CFG scale: 5.5, Seed: 12, Size: 32x32, Clip skip: {theirs}"
+    words = ["--model", str(tiny_folder(family))]
+    path, said = again(tmp_path, web_image(tmp_path / "web.png", text), *words)
+    sampling = [*words, *STEPS, "--prompt", "a cat", "--sampler", "euler", "--guidance-scale", "5.5", "--seed", "12",
+                "--width", "32", "--height", "32"]
+    (same,), (other,) = (sample(tmp_path, *sampling, "--clip-skip", str(skip)) for skip in (ours, 1 - ours))
+    assert path.read_bytes() == same.read_bytes() and "Clip skip" not in said
+    assert np.abs(pixels(other) - pixels(same)).max() > 0
+    written = web_entries(texts_of(same)["parameters"]).get("Clip skip", "1")
+    assert written == (str(theirs) if ours else "1")
+    given, _ = again(tmp_path, tmp_path / "web.png", *words, "--clip-skip", str(1 - ours))
+    assert given.read_bytes() == other.read_bytes()
+
+
+def test_tags_of_web_interfaces_that_nothing_here_answers_to(tiny_sd1: Path, tmp_path: Path) -> None:
+    """A warning each, and the prompt without them; a LoRA that is there counts, and one's own prompt is refused as before."""
+    (tmp_path / "loras").mkdir()
+    write_lora(tmp_path / "loras" / "me.safetensors")
+    tags = ["<lora:foo:0.8>", "<hypernet:bar:1>", "<lora:me:0.5:0.6>"]
+    text = f"a cat {tags[0]} at sea {tags[1]} {tags[2]} <lyco:me:0.7>\nSteps: 3, Sampler: Euler, CFG scale: 7.5, Seed: 3"
+    words = ["--model", str(tiny_sd1)]
+    path, said = again(tmp_path, web_image(tmp_path / "web.png", text), *words)
+    assert all(any("warning" in line and tag in line for line in said.splitlines()) for tag in tags), said
+    sampling = [*words, *STEPS, "--sampler", "euler", "--guidance-scale", "7.5", "--seed", "3"]
+    (same,) = sample(tmp_path, *sampling, "--prompt", "a cat at sea <lora:me:0.7>")
+    (without,) = sample(tmp_path, *sampling, "--prompt", "a cat at sea")
+    assert path.read_bytes() == same.read_bytes() and np.abs(pixels(without) - pixels(same)).max() > 0
+    for tag in tags:
+        refused = run(["sample", "--like", "web.png", *words, "--prompt", f"a dog {tag}"], cwd=tmp_path)
+        assert refused.returncode == 2 and "--prompt: " in refused.stderr and tag in refused.stderr, refused.stderr
+
+
+def test_files_need_not_be_named_in_utf_8(tiny_sd1: Path, tmp_path: Path) -> None:
+    """The image is written, whatever the files are called that it was made from; its metadata have U+FFFD there."""
+    name, shown = "caf\udce9", "caf\ufffd"
+    shutil.copytree(tiny_sd1, tmp_path / name)
+    Image.new("RGB", (32, 32), (90, 120, 150)).save(tmp_path / "start.png")
+    (tmp_path / "start.png").rename(tmp_path / f"{name}.png")
+    write_lora(tmp_path / "me.safetensors")
+    (tmp_path / "me.safetensors").rename(tmp_path / f"{name}.safetensors")
+    (tmp_path / "layouts").mkdir()
+    vae_files(make_vae("sd1"), tmp_path / "layouts")
+    (tmp_path / "layouts" / "ldm.safetensors").rename(tmp_path / f"{name}-vae.safetensors")
+    (image,) = sample(tmp_path, "--model", name, *STEPS, "--prompt", "a cat", "--init-image", f"{name}.png", "--vae",
+                      f"{name}-vae.safetensors", "--lora", f"{name}.safetensors:0.7")
+    record = json.loads(texts_of(image)["sdtune"])
+    named = {"init_image": f"{shown}.png", "vae": f"{shown}-vae.safetensors", "lora": [f"{shown}.safetensors:0.7"]}
+    assert record["model"]["path"] == shown and named.items() <= record["options"].items()
+    entries = web_entries(texts_of(image)["parameters"])
+    assert entries["Model"] == shown and entries["VAE"] == f"{shown}-vae.safetensors"
+    assert entries["Lora hashes"].startswith(f"{shown}: ")
+    gone = run(["sample", "--like", str(image)], cwd=tmp_path)
+    assert gone.returncode == 2 and record["files"][f"{shown}.png"] in gone.stderr
 
 
 def test_image_of_python_is_the_program_s(tiny_sd1: Path, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_configuration_reaches_the_program_as_it_is(index: int, tiny_sd1: Path
 
 def test_the_program_loads_the_same_configuration(tiny_sd1: Path, tmp_path: Path) -> None:
     """Its config.yaml of a run, which it writes itself, has the values of Python's."""
-    ours = config(tiny_sd1, tmp_path / "run", learning_rate=3e-7, instance_prompt="a photo of 'x'", lora_layers=["to_q"], snr_gamma=5)
+    ours = config(tiny_sd1, tmp_path / "run", learning_rate=3e-7, instance_prompt="a photo of 'x'", trainable_layers=["to_q"], snr_gamma=5)
     done = run(["train", *_commands.flags_of(_commands.given_options(ours), ours.options())])
     assert done.returncode == 0, done.stderr
     theirs = sdtune.TrainConfig.from_yaml(tmp_path / "run" / "config.yaml").to_dict()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,6 +124,46 @@ def holds(grid: np.ndarray, image: np.ndarray) -> bool:
     return any(np.array_equal(grid[y:y + height, x:x + width], image)
                for y in range(grid.shape[0] - height + 1) for x in range(grid.shape[1] - width + 1)
                if np.array_equal(grid[y, x], image[0, 0]))
+
+
+def test_held_out_photos_need_a_prompt_that_is_trained(material: Callable, tmp_path: Path) -> None:
+    """Trained by a folder of kohya's, or with several subjects, photos without captions would have another prompt."""
+    base, photos, held_out = material("sd1")
+    shutil.copytree(photos, tmp_path / "me" / "10_ohwx man")
+    shutil.copytree(held_out, tmp_path / "named" / "1_ohwx man")
+    captioned = shutil.copytree(held_out, tmp_path / "captioned")
+    for photo in list(captioned.glob("*.png")):
+        photo.with_suffix(".txt").write_text("ohwx man laughs")
+    words = ["--base", str(base), "--output", str(tmp_path / "run")]
+    kohya = ["--images", str(tmp_path / "me")]
+    several = [word for folder in ("me", "named") for word in ("--concepts", json.dumps({"images": str(tmp_path / folder)}))]
+    for subjects, folder, said in (
+            (kohya, held_out, "3 of 3 photos have no caption, and no photo is trained with the prompt \"a photo of sks person\""),
+            (several, held_out, "3 of 3 photos have no caption that says which of 2 subjects they show"),
+            (kohya, tmp_path / "named", ""), (kohya, captioned, ""), (several, tmp_path / "named", ""), (several, captioned, ""),
+            ([*kohya, "--instance-prompt", "ohwx man"], held_out, "")):
+        for command in ("check", "train") if said else ("check",):
+            ended = run([command, *words, *subjects, "--validation-data-dir", str(folder)])
+            assert ended.returncode == (2 if said else 0), ended.stderr
+            assert said in ended.stderr and ended.stderr.count("validation_data_dir") == (1 if said else 0), ended.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_held_out_photos_that_cannot_be_read_are_skipped(material: Callable, tmp_path: Path) -> None:
+    """With on_bad_image: skip, as those that are trained on."""
+    base, photos, held_out = material("sd1")
+    more = shutil.copytree(held_out, tmp_path / "held_out")
+    (more / "broken.png").write_bytes(b"no image")
+    words = ["--max-train-steps", "1", "--on-bad-image", "skip"]
+    whole, skipped = (train((base, photos, folder), tmp_path / f"run{i}", *words) for i, folder in enumerate((held_out, more)))
+    assert losses_of(skipped) == losses_of(whole)
+    ended = run(["train", "--base", str(base), "--images", str(photos), "--output", str(tmp_path / "again"), "--device", "cpu",
+                 "--validation-data-dir", str(more), *words])
+    assert ended.returncode == 0 and "broken.png" in ended.stderr, ended.stderr
+    for photo in held_out.glob("*.png"):
+        (more / photo.name).unlink()
+    ended = run(["check", "--base", str(base), "--images", str(photos), "--validation-data-dir", str(more), *words])
+    assert ended.returncode == 2 and "broken.png" in ended.stderr, ended.stderr
 
 
 def test_held_out_photos_are_checked_first(material: Callable, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 #include "train/config/load_config.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/files/file_system.h"
 #include "model/files/hub_cache.h"
@@ -60,13 +61,34 @@ void drop_steps_for_epochs(const TrainConfig& chosen, std::vector<Setting>& base
   });
 }
 
+bool is_of(const FieldList& fields, const Setting& setting, const std::string& option) {
+  const Field* field = find_field(fields, setting.name);
+  return field != nullptr && field->info.name == option;
+}
+
+// An option, and another one that decides the same and wins over it.
+constexpr std::pair<const char*, const char*> kReplaces[] = {{"center_crop", "crop_style"},
+                                                             {"optimizer", "use_8bit_adam"}};
+
+// What a preset or a file says must not hide what the user gave later under the option's other name.
+void drop_replaced(const FieldList& fields, const std::vector<Setting>& later, std::vector<Setting>& earlier) {
+  for (const auto& [option, other] : kReplaces) {
+    const bool is_given = std::any_of(later.begin(), later.end(), [&, name = option](const Setting& setting) {
+      return is_of(fields, setting, name);
+    });
+    if (is_given) std::erase_if(earlier, [&, name = other](const Setting& s) { return is_of(fields, s, name); });
+  }
+}
+
 // `find_defaults`: RunOptions -> the YAML file of defaults, or an empty path.
 template <typename FindDefaults>
 LoadedConfig load(const std::filesystem::path& config_file, const std::vector<Setting>& flags,
                   const FindDefaults& find_defaults) {
   LoadedConfig loaded;
+  const FieldList fields = loaded.config.fields();
   std::vector<Setting> file_settings;
   if (!config_file.empty()) file_settings = settings_from_yaml(find_config(config_file), loaded.problems);
+  drop_replaced(fields, flags, file_settings);
   std::vector<Setting> base_settings;
   const TrainConfig chosen = chosen_by_user(file_settings, flags);
   const std::filesystem::path defaults = find_defaults(chosen.run);
@@ -74,8 +96,9 @@ LoadedConfig load(const std::filesystem::path& config_file, const std::vector<Se
   loaded.config.preset = defaults.string();
   drop_rates_for_prodigy(chosen, base_settings, loaded.config);
   drop_steps_for_epochs(chosen, base_settings);
+  drop_replaced(fields, file_settings, base_settings);
+  drop_replaced(fields, flags, base_settings);
 
-  const FieldList fields = loaded.config.fields();
   apply_settings(fields, base_settings, loaded.config.origins, loaded.problems);
   apply_settings(fields, file_settings, loaded.config.origins, loaded.problems);
   apply_settings(fields, flags, loaded.config.origins, loaded.problems);

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/avg_pool2d.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "model/core/image_tensor.h"
@@ -25,12 +26,22 @@ std::string size_text(std::int64_t width, std::int64_t height) {
 std::optional<Image> read_mask(const Photo& photo) {
   const std::optional<fs::path> file = mask_of(photo.path);
   if (!file) return model::read_alpha(photo.path);
-  Image mask = model::read_image(*file);
+  Image mask = model::read_grey_on_black(*file);
   if (mask.width != photo.width || mask.height != photo.height) {
     throw DataError(file->string(), "is of another size than its photo (got " + size_text(mask.width, mask.height) +
                                         "; allowed: " + size_text(photo.width, photo.height) + ")");
   }
   return mask;
+}
+
+// Whoever paints a mask means a part of the photo.
+std::optional<Problem> uniform_mask(const Photo& photo, const Image& mask) {
+  const auto [least, most] = std::minmax_element(mask.rgb.begin(), mask.rgb.end());
+  const std::string of_file = mask_of(photo.path) ? "has a mask that is " : "has an alpha channel that is ";
+  const std::string hint = "white or opaque is the subject, black or transparent the rest";
+  if (*least == 255) return Problem{photo.name, of_file + "white everywhere, so all of it counts", hint};
+  if (*most == 0) return Problem{photo.name, of_file + "black everywhere, so all of it weighs unmasked_weight", hint};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -66,6 +77,7 @@ PhotoMasks::PhotoMasks(const std::vector<Photo>& photos, const LatentCache& late
   for (std::size_t i = 0; i < photos.size(); ++i) {
     std::optional<Image> mask = read_mask(photos[i]);
     if (mask) {
+      if (std::optional<Problem> uniform = uniform_mask(photos[i], *mask)) uniform_.push_back(std::move(*uniform));
       BatchSlot slot;
       slot.image = static_cast<std::int64_t>(i);
       const model::CropPlan& plan = latents.plan_of(slot);

@@ -1,5 +1,6 @@
 // Which part of each photo counts in the loss: the image NAME.mask.png beside NAME.jpg, white where the subject is
-// and grey in between, else the photo's own alpha channel. A photo without either counts as a whole.
+// and grey in between, black also where it is transparent, else the photo's own alpha channel. A photo without either
+// counts as a whole.
 #pragma once
 
 #include <torch/types.h>
@@ -38,11 +39,15 @@ class PhotoMasks {
   // Photos that have none, by name.
   const std::vector<std::string>& without() const { return without_; }
 
+  // Those whose mask is white or black everywhere, which is rarely meant; each with what it means.
+  const std::vector<Problem>& uniform() const { return uniform_; }
+
  private:
   const LatentCache& latents_;
   std::int64_t factor_;
   std::vector<std::optional<Image>> masks_;  // grey, resized; one for each photo
   std::vector<std::string> without_;
+  std::vector<Problem> uniform_;
 };
 
 }  // namespace sdtune::train

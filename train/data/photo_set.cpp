@@ -15,6 +15,15 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostFolderRepeats = 1000;  // a larger number is a year: "2024_holidays"
 
+// "100_PANA", "101_0714": cameras name folders by eight characters, 100 to 999 and five of capitals, digits and _
+// (JEITA CP-3461, Design rule for Camera File system).
+bool is_camera_folder(const std::string& name) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return name.size() == 8 && name[0] != '0' && std::all_of(name.begin(), name.begin() + 3, is_digit) &&
+         std::all_of(name.begin() + 3, name.end(),
+                     [&](char c) { return is_digit(c) || (c >= 'A' && c <= 'Z') || c == '_'; });
+}
+
 struct KohyaFolder {
   fs::path path;
   FolderName name;
@@ -74,7 +83,7 @@ std::optional<FolderName> kohya_folder(const std::string& name) {
   const char* const end = name.data() + name.size();
   const auto [stop, status] = std::from_chars(name.data(), end, result.repeats);
   const bool is_count = status == std::errc() && result.repeats >= 1 && result.repeats <= kMostFolderRepeats;
-  if (!is_count || stop == end || *stop != '_' || stop + 1 == end) return {};
+  if (!is_count || is_camera_folder(name) || stop == end || *stop != '_' || stop + 1 == end) return {};
   result.prompt.assign(stop + 1, end);
   return result;
 }
@@ -98,10 +107,24 @@ PhotoFolder scan_photos(const std::vector<ConceptOptions>& concepts, const DataO
 }
 
 PhotoFolder scan_held_out(const DataOptions& options, const fs::path& folder, const PhotoVisitor& visitor) {
-  PhotoFolder found = scan_photos(folder, options.instance_prompt, options.use_captions, visitor);
-  const std::string own_trigger = trigger_of(options.instance_prompt, options.class_prompt);
-  for (Photo& photo : found.photos) put_trigger(options.trigger_word, own_trigger, photo);
+  const std::vector<ConceptOptions> concepts = concepts_of(options);
+  ConceptOptions subject = concepts.front();
+  subject.images = folder.string();
+  PhotoFolder found = scan_subject(subject, options.use_captions, visitor);
+  const std::string own_trigger =
+      concepts.size() > 1 ? std::string(kTriggerPlace) : trigger_of(subject.instance_prompt, subject.class_prompt);
+  for (Photo& photo : found.photos) {
+    photo.repeats = 1;
+    put_trigger(options.trigger_word, own_trigger, photo);
+  }
   return found;
+}
+
+bool is_said_of(const std::vector<Photo>& photos, std::size_t subject, std::string_view words) {
+  if (words.empty()) return true;
+  return std::any_of(photos.begin(), photos.end(), [&](const Photo& photo) {
+    return photo.subject == subject && says_trigger(photo.caption, words);
+  });
 }
 
 void drop_unused_faces(std::vector<Photo>& photos, const DataOptions& options) {

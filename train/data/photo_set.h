@@ -1,6 +1,8 @@
 // The photos of all subjects of a run, with kohya's folders, repeats and trigger words.
 #pragma once
 
+#include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "train/config/concept_options.h"
@@ -15,9 +17,14 @@ namespace sdtune::train {
 PhotoFolder scan_photos(const std::vector<ConceptOptions>& concepts, const DataOptions& options,
                         const PhotoVisitor& visitor = {});
 
-// The photos of validation_data_dir, with the captions that training would give them.
+// The photos of validation_data_dir and of its subfolders of that kind, each once, with the captions that training
+// would give them: as photos of the first subject. With several, [trigger] stays as it is where there is no
+// trigger_word. Throws as scan_photos does, and ConfigError for subjects that are wrong.
 PhotoFolder scan_held_out(const DataOptions& options, const std::filesystem::path& folder,
                           const PhotoVisitor& visitor = {});
+
+// Whether the caption of any photo of that subject has these words, one after the other; true of no words.
+bool is_said_of(const std::vector<Photo>& photos, std::size_t subject, std::string_view words);
 
 // Forgets where the faces are unless crops are to show them: what changes nothing must not make another run.
 void drop_unused_faces(std::vector<Photo>& photos, const DataOptions& options);

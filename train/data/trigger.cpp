@@ -46,10 +46,9 @@ bool says_trigger(std::string_view prompt, std::string_view trigger) {
 }
 
 std::string with_trigger(std::string caption, std::string_view trigger) {
-  constexpr std::string_view kPlaceholder = "[trigger]";
-  for (std::size_t at = caption.find(kPlaceholder); at != std::string::npos;
-       at = caption.find(kPlaceholder, at + trigger.size())) {
-    caption.replace(at, kPlaceholder.size(), trigger);
+  for (std::size_t at = caption.find(kTriggerPlace); at != std::string::npos;
+       at = caption.find(kTriggerPlace, at + trigger.size())) {
+    caption.replace(at, kTriggerPlace.size(), trigger);
   }
   return caption;
 }

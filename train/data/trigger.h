@@ -15,6 +15,8 @@ std::string trigger_of(std::string_view instance_prompt, std::string_view class_
 // an empty trigger.
 bool says_trigger(std::string_view prompt, std::string_view trigger);
 
+inline constexpr std::string_view kTriggerPlace = "[trigger]";
+
 // A caption with the trigger in place of each "[trigger]".
 std::string with_trigger(std::string caption, std::string_view trigger);
 

@@ -50,6 +50,7 @@ RankEnv read_rank_env(const EnvironmentReader& environment) {
   env.local_rank = read_number(read, "LOCAL_RANK", 0, 0, env.local_world_size - 1);
   env.attempt = read_number(read, "TORCHELASTIC_RESTART_COUNT", 0, 0, 1'000'000);
   env.run_id = read("TORCHELASTIC_RUN_ID").value_or("");
+  env.restarts_left = read_number(read, "SDTUNE_RESTARTS_LEFT", 0, 0, 1'000'000);
   env.agent_store = read("TORCHELASTIC_USE_AGENT_STORE").value_or("") == "True";
   if (env.world_size > 1) {
     require(read, "MASTER_ADDR", "there are several ranks");
@@ -72,6 +73,14 @@ bool is_first_rank() {
     return read_rank_env().rank == 0;
   } catch (const ConfigError&) {
     return true;
+  }
+}
+
+std::int64_t restarts_left() {
+  try {
+    return read_rank_env().restarts_left;
+  } catch (const ConfigError&) {
+    return 0;
   }
 }
 

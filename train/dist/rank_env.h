@@ -18,6 +18,7 @@ struct RankEnv {
   bool agent_store = false;           // TORCHELASTIC_USE_AGENT_STORE: torchrun owns the store, every rank is a client
   std::int64_t attempt = 0;           // TORCHELASTIC_RESTART_COUNT: how often the ranks were restarted
   std::string run_id;                 // TORCHELASTIC_RUN_ID
+  std::int64_t restarts_left = 0;     // SDTUNE_RESTARTS_LEFT: how often sdtune launch may still restart the ranks
 };
 
 // The value of an environment variable, or nothing.
@@ -32,6 +33,9 @@ RankEnv read_rank_env();  // from the process environment
 // Whether this process is rank 0; also where the environment says nothing that read_rank_env takes, since the run is
 // refused for that.
 bool is_first_rank();
+
+// How often sdtune launch, where it started this process, may still restart the ranks; else 0.
+std::int64_t restarts_left();
 
 // "auto" and "cuda" with several ranks on a host mean this rank's own GPU: "cuda:<local_rank>". Else as given.
 std::string device_for_rank(const std::string& device, const RankEnv& env, bool gpu_usable);

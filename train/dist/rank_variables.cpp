@@ -104,11 +104,24 @@ void refuse_contradiction(const EnvironmentReader& read, const Found& other) {
                     "unset RANK and WORLD_SIZE: the other launcher's variables are read too");
 }
 
+// `srun --mpi=pmi2` sets PMI_RANK and PMI_SIZE beside its own variables, which alone say where the ranks meet and which
+// number a task has on its node. An mpirun inside of a job step counts otherwise than srun.
+Found find_other(const EnvironmentReader& read) {
+  const Found mpi = find_mpi(read);
+  if (mpi.values.count("LOCAL_RANK") > 0) return mpi;
+  const Found slurm = find_slurm(read);
+  if (mpi.rank_variable == nullptr || slurm.rank_variable == nullptr) {
+    return mpi.rank_variable == nullptr ? slurm : mpi;
+  }
+  const bool count_alike =
+      slurm.values.at("RANK") == mpi.values.at("RANK") && slurm.values.at("WORLD_SIZE") == mpi.values.at("WORLD_SIZE");
+  return count_alike ? slurm : mpi;
+}
+
 }  // namespace
 
 EnvironmentReader with_other_launchers(const EnvironmentReader& read) {
-  Found other = find_mpi(read);
-  if (other.rank_variable == nullptr) other = find_slurm(read);
+  const Found other = find_other(read);
   if (read("RANK") || read("WORLD_SIZE")) {
     refuse_contradiction(read, other);
     return read;

@@ -42,4 +42,9 @@ std::int64_t optimizer_state_bytes(const OptimOptions& options, c10::IntArrayRef
   return 2 * kFloat * count;
 }
 
+std::int64_t saved_bytes(const OptimOptions& options, c10::IntArrayRef shape) {
+  const std::int64_t weights = kFloat * count_of(shape);
+  return (options.use_ema ? 2 * weights : weights) + optimizer_state_bytes(options, shape);
+}
+
 }  // namespace sdtune::train

@@ -166,7 +166,7 @@ PassCost ModelTrace::trace_denoising(const PassShape& shape) {
 PassCost ModelTrace::in_tiles(ScaledPass& pass, const PassShape& shape) const {
   const model::VaeConfig& vae = bundle_.vae->config();
   const model::TileSizes sizes{vae.sample_size / vae.downscale(), vae.sample_size};
-  if (!config_.data.vae_tiling || (shape.height <= sizes.input && shape.width <= sizes.input)) return pass.at(shape);
+  if (!config_.data.vae_tiling || !model::needs_tiles(shape.height, shape.width, sizes)) return pass.at(shape);
   const PassShape tile{shape.batch, std::min(shape.height, sizes.input), std::min(shape.width, sizes.input)};
   PassCost cost = pass.at(tile);
   const double tiles = static_cast<double>(model::length_of_tiles(shape.height, sizes.input) *

@@ -22,12 +22,13 @@ Preflight run_preflight(const TrainConfig& config, const PortraitReaderSource& p
   check_options(config, problems);
   result.photos = check_photos(config, portrait_readers, use, problems);
   const std::vector<Photo>& photos = result.photos.folder.photos;
-  result.held_out = check_held_out(config, use, problems);
+  result.held_out = check_held_out(config, use, photos, problems);
   check_class_images(config, problems);
   const std::optional<model::ModelSurvey> base = check_base(config, photos, problems);
   check_identity(config, portrait_readers, photos, problems);
   check_output(config, base, problems);
   result.resume = check_resume(config, base, photos, problems);
+  check_warm_up(config, result.photos.folder, result.resume, problems);
   drop_repeated(problems);
   return result;
 }

@@ -47,8 +47,9 @@ void check_precision(const TrainConfig& config, std::vector<Problem>& problems);
 PhotoReport check_photos(const TrainConfig& config, const PortraitReaderSource& readers, PhotoUse use,
                          std::vector<Problem>& problems);
 
-// The photos of validation_data_dir, likewise.
-PhotoReport check_held_out(const TrainConfig& config, PhotoUse use, std::vector<Problem>& problems);
+// The photos of validation_data_dir, likewise; and whether they have captions or prompts of the `trained` ones.
+PhotoReport check_held_out(const TrainConfig& config, PhotoUse use, const std::vector<Photo>& trained,
+                           std::vector<Problem>& problems);
 
 // The user's own images in the folders of class images, which generated ones complete.
 void check_class_images(const TrainConfig& config, std::vector<Problem>& problems);
@@ -77,5 +78,10 @@ void check_output(const TrainConfig& config, const std::optional<model::ModelSur
 // written: options, photos, captions, class images, masks, base, effective batch.
 ResumePoint check_resume(const TrainConfig& config, const std::optional<model::ModelSurvey>& base,
                          const std::vector<Photo>& photos, std::vector<Problem>& problems);
+
+// A warm-up that is longer than the run, where photos or epochs say how long that is; with max_train_steps
+// check_options compares them. A run with a checkpoint keeps its rates.
+void check_warm_up(const TrainConfig& config, const PhotoFolder& folder, const ResumePoint& resume,
+                   std::vector<Problem>& problems);
 
 }  // namespace sdtune::train

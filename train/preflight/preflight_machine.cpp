@@ -1,6 +1,7 @@
 // The checks of options that need nothing but this machine.
 
 #include <charconv>
+#include <cstddef>
 #include <cstdlib>
 #include <system_error>
 
@@ -8,6 +9,7 @@
 #include "model/core/kernel_access.h"
 #include "model/files/file_system.h"
 #include "train/config/concept_options.h"
+#include "train/config/preset.h"
 #include "train/dist/rank_env.h"
 #include "train/optim/lr_schedule.h"
 #include "train/precision/mixed_precision.h"
@@ -106,6 +108,30 @@ void check_data(const TrainConfig& config, std::vector<Problem>& problems) {
   }
 }
 
+// By where it was given: a file is named with its line, a flag or a keyword of Python is not.
+bool is_of_file(const std::string& origin) {
+  return origin.find(':') != std::string::npos;
+}
+
+// What only a LoRA has, given without method: lora, would end in a full training that was not meant. A method that is
+// given beside a file may leave the file's options of the other method unused.
+void check_lora_options(const TrainConfig& config, std::vector<Problem>& problems) {
+  const std::string& resumed = config.checkpoint.resume_from_checkpoint;  // a run may have begun before this check
+  if (config.run.method == "lora" || (!resumed.empty() && resumed != "auto")) return;
+  const auto method = config.origins.find("method");
+  const bool replaces_file = method != config.origins.end() && !is_of_file(method->second);
+  LoraOptions given = config.lora, defaults;
+  const FieldList fields = given.fields(), default_fields = defaults.fields();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const std::string& name = fields[i].info.name;
+    const auto origin = config.origins.find(name);
+    if (origin == config.origins.end() || is_of_preset(config, name)) continue;
+    if (replaces_file && is_of_file(origin->second)) continue;
+    if (field_text(fields[i]) == field_text(default_fields[i])) continue;  // config.yaml of a run lists all options
+    problems.push_back({name, "is for method lora (got method full)", "give method: lora as well, or leave it out"});
+  }
+}
+
 void check_ranks(std::vector<Problem>& problems) {
   try {
     read_rank_env();
@@ -140,6 +166,7 @@ void check_contradictions(const TrainConfig& config, std::vector<Problem>& probl
     problems.push_back({"overwrite", "and resume_from_checkpoint contradict each other", "give one of them"});
   }
   check_data(config, problems);
+  check_lora_options(config, problems);
   check_micro_batch(config.run, problems);
   check_schedule(config, problems);
 }

@@ -4,11 +4,16 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <optional>
 
+#include "model/files/hub_cache.h"
 #include "model/options/field.h"
+#include "model/pipeline/bundle_configs.h"
+#include "model/pipeline/empty_bundle.h"
 #include "train/checkpoint/checkpoint_folder.h"
 #include "train/config/run_folder.h"
 #include "train/dist/rank_env.h"
+#include "train/preflight/disk_space.h"
 #include "train/preflight/preflight_checks.h"
 #include "train/preflight/run_lock.h"
 
@@ -18,11 +23,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::int64_t kBytesPerTrained = 12;  // master and two moments, float32
-constexpr std::int64_t kLoraShare = 10;        // a LoRA of rank 64 on every layer is smaller than a tenth of the model
-constexpr std::int64_t kBytesPerSaved = 4;     // the result is float32
-constexpr std::int64_t kBytesPerAverage = 4;   // float32
-constexpr double kGibibyte = 1024.0 * 1024.0 * 1024.0;
+constexpr double kMebibyte = 1024.0 * 1024.0;
+constexpr double kGibibyte = 1024.0 * kMebibyte;
 
 // The folder itself, or the nearest one above that exists.
 fs::path nearest_existing(const fs::path& folder) {
@@ -31,7 +33,8 @@ fs::path nearest_existing(const fs::path& folder) {
   return path;
 }
 
-std::string gibibytes(double bytes) {
+std::string readable_bytes(double bytes) {
+  if (bytes < kGibibyte) return std::to_string(static_cast<std::int64_t>(bytes / kMebibyte)) + " MiB";
   const auto tenths = static_cast<std::int64_t>(bytes / kGibibyte * 10.0);
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
 }
@@ -45,35 +48,29 @@ std::int64_t more_checkpoints(const TrainConfig& config, const fs::path& checkpo
   return std::max<std::int64_t>(1, std::min(kept + 1, saves) - there);
 }
 
-// So many checkpoints, and the model.
-std::int64_t bytes_needed(const TrainConfig& config, const model::ModelSurvey& base, std::int64_t checkpoints) {
-  std::int64_t trained = 0;
-  std::int64_t all = 0;
-  for (const model::PartSurvey& part : base.parts) {
-    all += part.totals.parameters;
-    const bool is_text = part.name.starts_with("text_encoder");
-    if (part.name == "unet" || (is_text && config.run.train_text_encoder)) trained += part.totals.parameters;
+// So many checkpoints, and the model. Unset where the base cannot be made, or lacks the layers: others say why.
+std::optional<std::int64_t> bytes_needed(const TrainConfig& config, std::int64_t checkpoints) {
+  try {
+    const fs::path base = find_model_folder(config.run.base);
+    const WrittenBytes bytes = written_bytes(config, model::empty_bundle(model::BundleConfigs::read(base), base));
+    return checkpoints * bytes.checkpoint + bytes.best + bytes.model;
+  } catch (const Error&) {
+    return std::nullopt;
   }
-  if (config.run.method == "lora") trained /= kLoraShare;
-  const std::int64_t per_trained = kBytesPerTrained + (config.optim.use_ema ? kBytesPerAverage : 0);
-  // The best weights so far, and better ones that replace them.
-  const std::int64_t best = config.identity.identity_steps && config.identity.keep_best ? 2 * kBytesPerSaved : 0;
-  return (checkpoints * per_trained + best) * trained + kBytesPerSaved * all;
 }
 
-void check_room(const TrainConfig& config, const RunFolder& folder, const model::ModelSurvey& base,
-                std::vector<Problem>& problems) {
+void check_room(const TrainConfig& config, const RunFolder& folder, std::vector<Problem>& problems) {
   std::error_code error;
   const fs::path existing = nearest_existing(folder.root);
   const fs::space_info space = fs::space(existing, error);
   const std::int64_t checkpoints = more_checkpoints(config, folder.checkpoints());
-  const std::int64_t needed = bytes_needed(config, base, checkpoints);
-  if (error || space.available >= static_cast<std::uintmax_t>(needed)) return;
+  const std::optional<std::int64_t> needed = bytes_needed(config, checkpoints);
+  if (error || !needed || space.available >= static_cast<std::uintmax_t>(*needed)) return;
   problems.push_back({"output",
                       "no space for " + std::to_string(checkpoints) +
                           (checkpoints == 1 ? " checkpoint" : " checkpoints") + " and the model on the disk of " +
-                          existing.string() + " (got " + gibibytes(static_cast<double>(space.available)) +
-                          "; needed: " + gibibytes(static_cast<double>(needed)) + ")",
+                          existing.string() + " (got " + readable_bytes(static_cast<double>(space.available)) +
+                          "; needed: " + readable_bytes(static_cast<double>(*needed)) + ")",
                       "choose another --output"});
 }
 
@@ -104,7 +101,7 @@ void check_output(const TrainConfig& config, const std::optional<model::ModelSur
     problems.push_back({folder.root.string(), "has a run in it",
                         "--resume-from-checkpoint latest goes on with it, --overwrite deletes it"});
   }
-  if (base && is_first_rank()) check_room(config, folder, *base, problems);
+  if (base && is_first_rank()) check_room(config, folder, problems);
 }
 
 }  // namespace sdtune::train

@@ -1,22 +1,69 @@
 // The checks of the photo folders.
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "train/config/concept_options.h"
 #include "train/config/run_folder.h"
+#include "train/config/total_steps.h"
 #include "train/data/class_images.h"
 #include "train/data/face_finder.h"
 #include "train/data/photo_masks.h"
 #include "train/data/photo_set.h"
 #include "train/data/trigger.h"
+#include "train/dist/rank_env.h"
 #include "train/preflight/photo_report.h"
 #include "train/preflight/preflight_checks.h"
 
 namespace sdtune::train {
 
-PhotoReport check_held_out(const TrainConfig& config, PhotoUse use, std::vector<Problem>& problems) {
+namespace {
+
+std::string count_of(const std::vector<const Photo*>& some, const std::vector<Photo>& all) {
+  return std::to_string(some.size()) + " of " + std::to_string(all.size()) + " photos have no caption";
+}
+
+// A loss by words that were never trained would say nothing of the training.
+void check_held_out_prompts(const TrainConfig& config, const std::vector<Photo>& trained,
+                            const std::vector<Photo>& held_out, std::vector<Problem>& problems) {
+  const std::string& resumed = config.checkpoint.resume_from_checkpoint;  // a run may have begun before this check
+  if (!resumed.empty() && resumed != "auto") return;
+  const std::size_t subjects = config.data.concepts.size();
+  const bool trains_prompts =
+      std::any_of(trained.begin(), trained.end(), [](const Photo& photo) { return !photo.has_caption; });
+  std::vector<const Photo*> of_no_subject, untrained;
+  for (const Photo& photo : held_out) {
+    const bool says_subject = photo.has_caption || photo.name.find('/') != std::string::npos;  // or its folder does
+    const bool is_trained =
+        photo.has_caption || !trains_prompts ||
+        std::any_of(trained.begin(), trained.end(), [&](const Photo& other) { return other.caption == photo.caption; });
+    if (photo.caption.find(kTriggerPlace) != std::string::npos || (subjects > 1 && !says_subject)) {
+      of_no_subject.push_back(&photo);
+    } else if (!is_trained) {
+      untrained.push_back(&photo);
+    }
+  }
+  const std::string hint = "write NAME.txt beside each, or put them into a subfolder with their prompt, 1_ohwx man";
+  if (!of_no_subject.empty()) {
+    problems.push_back({"validation_data_dir",
+                        count_of(of_no_subject, held_out) + " that says which of " + std::to_string(subjects) +
+                            " subjects they show, the first is " + of_no_subject.front()->path.string(),
+                        hint});
+  }
+  if (!untrained.empty()) {
+    problems.push_back({"validation_data_dir",
+                        count_of(untrained, held_out) + ", and no photo is trained with the prompt \"" +
+                            untrained.front()->caption + "\" that they would have",
+                        hint});
+  }
+}
+
+}  // namespace
+
+PhotoReport check_held_out(const TrainConfig& config, PhotoUse use, const std::vector<Photo>& trained,
+                           std::vector<Problem>& problems) {
   const std::string& folder = config.observe.validation_data_dir;
   if (folder.empty()) return {};
   PhotoReport report;
@@ -31,7 +78,8 @@ PhotoReport check_held_out(const TrainConfig& config, PhotoUse use, std::vector<
     }
     report.folder = scan_held_out(config.data, folder, visitor);
     report.kept = std::move(kept);
-    append(problems, report.folder.bad);
+    if (config.data.on_bad_image == "stop" || report.folder.photos.empty()) append(problems, report.folder.bad);
+    check_held_out_prompts(config, trained, report.folder.photos, problems);
   } catch (const Error& error) {
     append(problems, error.problems());
   }
@@ -70,6 +118,28 @@ void check_trigger_word(const TrainConfig& config, const std::vector<Photo>& pho
   problems.push_back({"trigger_word",
                       "is said by no photo's caption, nor by instance_prompt (got " + options.trigger_word + ")",
                       "put it, or [trigger], into instance_prompt"});
+}
+
+void check_warm_up(const TrainConfig& config, const PhotoFolder& folder, const ResumePoint& resume,
+                   std::vector<Problem>& problems) {
+  const RunOptions& run = config.run;
+  const OptimOptions& optim = config.optim;
+  const bool is_partial = !folder.bad.empty() && config.data.on_bad_image == "stop";  // without the photos to be mended
+  if (run.max_train_steps || optim.lr_scheduler == "constant" || folder.photos.empty() || is_partial) return;
+  if (!resume.checkpoint.empty() || !is_first_rank()) return;
+  std::int64_t effective = run.train_batch_size * run.gradient_accumulation_steps, epoch_size = 0;
+  try {
+    effective *= read_rank_env().world_size;
+  } catch (const ConfigError&) {  // check_options says it
+    return;
+  }
+  for (const Photo& photo : folder.photos) epoch_size += photo.repeats;
+  const TotalSteps total = total_steps(run, static_cast<std::int64_t>(folder.photos.size()), epoch_size, effective);
+  if (optim.lr_warmup_steps <= total.steps) return;
+  problems.push_back({"lr_warmup_steps",
+                      "is longer than the run (got " + std::to_string(optim.lr_warmup_steps) + "; allowed: at most " +
+                          std::to_string(total.steps) + ", the steps by " + total.origin + ")",
+                      "give max_train_steps, or a shorter warm-up"});
 }
 
 PhotoReport check_photos(const TrainConfig& config, const PortraitReaderSource& readers, PhotoUse use,

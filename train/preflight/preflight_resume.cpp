@@ -105,12 +105,39 @@ std::vector<Problem> changes_since(const ResumePoint& resume, const TrainConfig&
   return problems;
 }
 
+// Whether the newest attempt in the folder ended by itself, with a model. One that was killed behind its export, or
+// lost a rank there, did not: it is started again by a program that means that very run.
+bool is_finished(const RunFolder& folder) {
+  std::error_code status;
+  if (!fs::exists(folder.model(), status)) return false;
+  try {
+    const Json record = read_json(folder.record());
+    const auto attempts = record.find("attempts");
+    if (attempts == record.end() || !attempts->is_array() || attempts->empty()) return true;
+    const Json& last = attempts->back();
+    return !last.is_object() || last.value("exit_code", Json()) == static_cast<int>(ExitCode::kDone);
+  } catch (const Error&) {
+    return true;  // a model, and nothing that tells whose
+  }
+}
+
+// The model of a finished run is not replaced unasked, and its hours are not those of another run. It has no checkpoint
+// where it was shorter than checkpointing_steps, so nothing tells whether this run is the same.
+void check_finished_run(const RunFolder& folder, std::vector<Problem>& problems) {
+  if (!is_finished(folder)) return;
+  problems.push_back({folder.root.string(), "has a finished run in it, and no checkpoint of it to resume from",
+                      "choose another --output; --overwrite without --resume-from-checkpoint deletes it"});
+}
+
 // Where a run resumes from a checkpoint that lies elsewhere: one of another run in the output's folder would pass for
 // its own, and count as the newest.
-void check_other_checkpoints(const ResumePoint& resume, const fs::path& checkpoints, std::vector<Problem>& problems) {
+void check_other_checkpoints(const ResumePoint& resume, const RunFolder& folder, std::vector<Problem>& problems) {
+  const fs::path checkpoints = folder.checkpoints();
   std::error_code status;
   if (fs::equivalent(fs::canonical(resume.checkpoint).parent_path(), checkpoints, status)) return;
-  for (const CheckpointFolder& there : list_checkpoints(checkpoints)) {
+  const std::vector<CheckpointFolder> others = list_checkpoints(checkpoints);
+  if (others.empty()) check_finished_run(folder, problems);
+  for (const CheckpointFolder& there : others) {
     if (!checkpoint_faults(there.path).empty()) continue;  // passed over wherever checkpoints are searched for
     const ResumeFingerprint other = read_run_state(there.path).fingerprint;
     const ResumeFingerprint own = completed_fingerprint(resume.state.fingerprint, other);
@@ -127,13 +154,18 @@ ResumePoint check_resume(const TrainConfig& config, const std::optional<model::M
                          const std::vector<Photo>& photos, std::vector<Problem>& problems) {
   ResumePoint resume;
   if (!is_first_rank()) return resume;  // it gets the first rank's
+  const RunFolder folder = run_folder(config);
+  const std::string& asked = config.checkpoint.resume_from_checkpoint;
   try {
-    FoundCheckpoint found = find_checkpoint(config.checkpoint.resume_from_checkpoint, run_folder(config).checkpoints());
+    FoundCheckpoint found = find_checkpoint(asked, folder.checkpoints());
     resume.warnings = std::move(found.warnings);
-    if (!found.path) return resume;
+    if (!found.path) {
+      if (!asked.empty()) check_finished_run(folder, problems);  // auto starts fresh
+      return resume;
+    }
     resume.checkpoint = *found.path;
     resume.state = read_run_state(resume.checkpoint);
-    check_other_checkpoints(resume, run_folder(config).checkpoints(), problems);
+    check_other_checkpoints(resume, folder, problems);
   } catch (const CheckpointError& error) {
     resume.faults = error.problems();
     append(problems, resume.faults);

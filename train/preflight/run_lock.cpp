@@ -33,6 +33,12 @@ Problem held_by(const std::filesystem::path& file, int descriptor) {
           "wait for it, or choose another --output"};
 }
 
+// Where the file system has no such locks, for example.
+Problem not_lockable(const std::filesystem::path& file, int reason) {
+  return {file.string(), std::string("cannot lock: ") + std::strerror(reason),
+          "the disk must have flock (mount Lustre with -o flock), or choose another --output"};
+}
+
 // Several tries: `check` holds the lock for an instant when it asks.
 bool try_lock(int descriptor) {
   for (int attempt = 0; attempt < 5; ++attempt) {
@@ -54,7 +60,7 @@ RunLock::RunLock(const std::filesystem::path& file) {
     const Problem held = held_by(file, descriptor_);
     ::close(descriptor_);
     if (reason == EWOULDBLOCK) throw ConfigError({held});
-    throw StorageError(file.string(), std::string("cannot lock: ") + std::strerror(reason));
+    throw StorageError({not_lockable(file, reason)});
   }
   const std::string holder = "process " + std::to_string(::getpid()) + " on " + host_name();
   // The text only helps people: the lock holds without it, also on a full disk.
@@ -65,11 +71,19 @@ std::optional<Problem> RunLock::holder(const std::filesystem::path& file) {
   std::error_code status;
   if (std::filesystem::is_directory(file, status))
     return Problem{file.string(), "is a folder, and the run locks a file of this name", "choose another --output"};
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  int descriptor = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
+  const bool is_as_the_run_opens_it = descriptor >= 0;  // NFS locks no file that is open for reading alone
+  if (!is_as_the_run_opens_it) descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return std::nullopt;  // no run was begun here, or what is wrong is said by the lock itself
-  const bool is_free = try_lock(descriptor) || errno != EWOULDBLOCK;
   std::optional<Problem> problem;
-  if (!is_free) problem = held_by(file, descriptor);
+  if (!try_lock(descriptor)) {
+    const int reason = errno;
+    if (reason == EWOULDBLOCK) {
+      problem = held_by(file, descriptor);
+    } else if (is_as_the_run_opens_it) {
+      problem = not_lockable(file, reason);
+    }
+  }
   ::close(descriptor);
   return problem;
 }

@@ -10,10 +10,12 @@ namespace sdtune::train {
 
 class RunLock {
  public:
-  // Takes the lock file (created if absent). Throws ConfigError naming process and host of the run that holds it.
+  // Takes the lock file (created if absent). Throws ConfigError naming process and host of the run that holds it, and
+  // StorageError where the disk has no locks.
   explicit RunLock(const std::filesystem::path& file);
   ~RunLock();
-  // What the constructor would throw where another process holds the lock. Does not keep it, and creates no file.
+  // What the constructor would throw where another process holds the lock, or the disk has none. Does not keep it, and
+  // creates no file: of a folder in which no run was begun it knows nothing.
   static std::optional<Problem> holder(const std::filesystem::path& file);
 
   RunLock(const RunLock&) = delete;

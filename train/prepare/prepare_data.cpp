@@ -149,6 +149,7 @@ void prepare_masks(const PrepareContext& context, TrainingData& data) {
   for (const std::string& name : data.masks->without()) {
     tell(context.observers, &Observer::on_warning, Problem{name, "has no mask, so all of it counts", ""});
   }
+  for (const Problem& problem : data.masks->uniform()) tell(context.observers, &Observer::on_warning, problem);
 }
 
 // Cropped in the middle and not mirrored, whatever the photos are.
@@ -160,6 +161,9 @@ void prepare_held_out(const PrepareContext& context, const EncodeImages& encode,
   options.cache = true;
   HeldOut held_out{std::make_unique<LatentCache>(options, encode, data.store.get(), encode_again(context)), {}};
   std::vector<ImageFile> files;
+  for (const Problem& problem : context.preflight.held_out.folder.bad) {
+    tell(context.observers, &Observer::on_warning, problem);
+  }
   for (const Photo& photo : context.preflight.held_out.folder.photos) {
     files.push_back({photo.path, std::nullopt, decoded_of(context.preflight.held_out, photo)});
     held_out.captions.push_back(photo.caption);

@@ -102,8 +102,9 @@ class Started {
     for (std::size_t i = 0; i < processes_.size(); ++i) {
       if (processes_[i] <= 0) continue;
       int status = 0;
-      if (waitpid(processes_[i], &status, WNOHANG) == processes_[i]) {
-        codes[i] = exit_code(status);
+      const pid_t ended = waitpid(processes_[i], &status, WNOHANG);
+      if (ended == processes_[i] || (ended < 0 && errno == ECHILD)) {
+        codes[i] = ended > 0 ? exit_code(status) : static_cast<int>(ExitCode::kBug);
         processes_[i] = 0;
       }
       runs = runs || processes_[i] > 0;

@@ -19,7 +19,9 @@ struct Child {
 };
 
 struct ChildrenEnd {
-  std::vector<int> codes;  // of each: its exit code, 128 + N where signal N ended it
+  // Of each: its exit code, 128 + N where signal N ended it, 1 where the kernel does not tell, since SIGCHLD is
+  // ignored.
+  std::vector<int> codes;
   bool out_of_time = false;
   bool stopped = false;  // by `stop`
   double seconds = 0;

@@ -4,22 +4,21 @@
 #include <system_error>
 #include <thread>
 
-#include "model/files/json_file.h"
+#include "model/files/file_system.h"
+#include "train/checkpoint/checkpoint_folder.h"
 #include "train/config/run_folder.h"
 #include "train/preflight/run_lock.h"
 #include "train/prove/json_lines.h"
 #include "train/prove/parts.h"
+#include "train/run/attempt_ledger.h"
 
 namespace sdtune::train {
 
 namespace {
 
+// What `--resume-from-checkpoint latest` takes; a save that was killed is none.
 bool has_checkpoint(const RunFolder& folder) {
-  std::error_code absent;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.checkpoints(), absent)) {
-    if (entry.is_directory() && entry.path().filename().string().front() != '.') return true;
-  }
-  return false;
+  return !list_checkpoints(folder.checkpoints()).empty();
 }
 
 // The run of a call that was killed is still saving.
@@ -29,17 +28,19 @@ void wait_for_earlier_run(const ProveContext& context, const RunFolder& folder) 
   }
 }
 
-// Seconds of this run in earlier calls, and now.
-double add_seconds(const ProveContext& context, double seconds, bool is_fresh) {
-  const std::filesystem::path file = context.work("dreambooth_seconds.json");
-  Json earlier = !is_fresh && is_file(file) ? read_json(file) : Json::object();
-  const double all = earlier.value("seconds", 0.0) + seconds;
-  const std::int64_t calls = earlier.value("processes", std::int64_t{0}) + 1;
-  write_file_atomically(real_file_system(), file, Json{{"seconds", all}, {"processes", calls}}.dump() + "\n");
-  return all;
+// What the run has taken so far.
+struct RunEffort {
+  double seconds = 0;
+  std::int64_t processes = 0;
+};
+
+// Of the processes whose run is resumed: by the run's own ledger, which also has those of a call that was killed.
+RunEffort effort_before(const RunFolder& folder) {
+  const Json attempts = attempts_before(folder, 0);
+  return {seconds_of(attempts), std::max<std::int64_t>(1, static_cast<std::int64_t>(attempts.size()))};
 }
 
-PartResult judged(const ProveContext& context, const RunFolder& folder, double seconds) {
+PartResult judged(const ProveContext& context, const RunFolder& folder, const RunEffort& effort) {
   PartResult result;
   result.name = "dreambooth";
   const std::vector<Json> validations = read_json_lines(folder.validation()), steps = read_json_lines(folder.metrics());
@@ -59,10 +60,8 @@ PartResult judged(const ProveContext& context, const RunFolder& folder, double s
        0.97,
        "the same noise and timesteps at both times, so that nothing but the weights differs"},
       {"steps", steps.empty() ? 0 : steps.back().value("step", 0.0), static_cast<double>(context.steps), {}, ""}};
-  result.numbers = {{"loss_before", before}, {"loss_after", after}, {"run_seconds", seconds}};
-  if (is_file(context.work("dreambooth_seconds.json"))) {
-    result.numbers["processes"] = read_json(context.work("dreambooth_seconds.json")).value("processes", 1);
-  }
+  result.numbers = {
+      {"loss_before", before}, {"loss_after", after}, {"run_seconds", effort.seconds}, {"processes", effort.processes}};
   std::error_code absent;
   std::vector<std::string> grids;
   for (const auto& entry : std::filesystem::directory_iterator(folder.samples(), absent)) {
@@ -85,6 +84,7 @@ PartResult dreambooth_part(const ProveContext& context) {
   wait_for_earlier_run(context, folder);
   while (true) {
     const bool resumes = has_checkpoint(folder);
+    RunEffort effort = resumes ? effort_before(folder) : RunEffort();
     Child child;
     child.words = {context.program.string(), "train", "--config", file.string()};
     const std::vector<std::string> more = resumes ? std::vector<std::string>{"--resume-from-checkpoint", "latest"}
@@ -92,8 +92,9 @@ PartResult dreambooth_part(const ProveContext& context) {
     child.words.insert(child.words.end(), more.begin(), more.end());
     child.log = context.work("dreambooth.log");
     const ChildrenEnd end = run_children({child}, context.limit(), context.stop);
-    const double seconds = add_seconds(context, end.seconds, !resumes);
-    if (end.all_done()) return judged(context, folder, seconds);
+    effort.seconds += end.seconds;
+    ++effort.processes;
+    if (end.all_done()) return judged(context, folder, effort);
     // The limit of one process: it has saved its state, and the next one continues.
     if (end.out_of_time && !context.is_over() && has_checkpoint(folder)) continue;
     return ended_badly(context, part, end, {child});

@@ -36,7 +36,7 @@ struct ProveListener {
 // Does the parts that are not done, and writes each result as soon as it is there, and the report. Parts left over when
 // the time of the call is over, or `stop` asks, are unfinished; the next call with the same folder continues. Throws
 // ConfigError and WeightError for what is wrong with the options, and where the folder holds the proof of another
-// device, base, set of photos or version.
+// device, base, set of photos or version; StorageError where the disk is full, for a part's process too.
 ProveReport prove(const ProveRequest& request, const ProveListener& listener, const StopFlag& stop);
 
 }  // namespace sdtune::train

@@ -1,8 +1,10 @@
 #include "train/prove/prove_context.h"
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
+#include "model/base/error.h"
 #include "model/files/file_system.h"
 
 namespace sdtune::train {
@@ -16,6 +18,8 @@ constexpr std::int64_t kSpareSteps = 16;
 constexpr double kRate = 1e-5;
 constexpr std::int64_t kValidationImages = 2;
 constexpr std::int64_t kClassImages = 8;  // enough for prior preservation to run
+// By a SIGKILL that is none of ours, which comes after a limit alone: the kernel's, when the host's memory runs out.
+constexpr int kKilled = 128 + SIGKILL;
 
 }  // namespace
 
@@ -54,9 +58,15 @@ PartResult ended_badly(const ProveContext& context, const std::string& part, con
   std::string words;
   bool out_of_memory = false;
   for (std::size_t i = 0; i < children.size(); ++i) {
-    if (end.codes[i] == 0) continue;
-    out_of_memory = out_of_memory || end.codes[i] == static_cast<int>(ExitCode::kOutOfMemory);
-    if (words.empty()) words = "exit code " + std::to_string(end.codes[i]) + ": " + last_words(children[i].log);
+    const int code = end.codes[i];
+    if (code == 0) continue;
+    const std::string said = "exit code " + std::to_string(code) + ": " + last_words(children[i].log);
+    if (code == static_cast<int>(ExitCode::kStorage)) {
+      throw StorageError(children[i].log.string(), "the part " + part + " ended with " + said,
+                         "make room on the disk; the same command continues");
+    }
+    out_of_memory = out_of_memory || code == static_cast<int>(ExitCode::kOutOfMemory) || code == kKilled;
+    if (words.empty()) words = said;
   }
   if (may_skip && out_of_memory) return skipped_part(part, "memory does not suffice here: " + words);
   return failed_part(part, words);

@@ -46,7 +46,8 @@ struct ProveContext {
 };
 
 // Why processes did not end well, as the part's result: unfinished where this call's time was over, or skipped where
-// memory ran out and `may_skip`, else failed with the last words of the log.
+// memory ran out (also SIGKILL, which the kernel sends then) and `may_skip`, else failed with the last words of the
+// log. Throws StorageError where storage failed (exit code 5): that is no fault of the device, and is not kept.
 PartResult ended_badly(const ProveContext& context, const std::string& part, const ChildrenEnd& end,
                        const std::vector<Child>& children, bool may_skip = false);
 

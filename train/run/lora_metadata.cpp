@@ -23,10 +23,6 @@ std::string compact(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string valid_text(const std::string& text) {
-  return Json::parse(compact(Json(text))).get<std::string>();
-}
-
 std::string folder_of(const Photo& photo) {
   return valid_text(fs::absolute(photo.path).lexically_normal().parent_path().filename().string());
 }

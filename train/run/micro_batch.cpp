@@ -101,7 +101,7 @@ std::string memory_hint(const TrainConfig& config) {
   std::vector<std::string> hints;
   if (config.run.micro_batch != "auto" && config.run.micro_batch != "1") hints.emplace_back("micro_batch: auto");
   if (!config.run.gradient_checkpointing) hints.emplace_back("gradient_checkpointing");
-  if (config.run.method == "full" && !config.optim.use_8bit_adam) hints.emplace_back("use_8bit_adam");
+  if (config.run.method == "full" && config.optim.chosen_optimizer() == "adamw") hints.emplace_back("use_8bit_adam");
   if (config.run.method == "full") hints.emplace_back("method: lora");
   if (config.run.train_text_encoder) hints.emplace_back("train_text_encoder: false");
   hints.emplace_back("a smaller resolution");

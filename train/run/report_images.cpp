@@ -15,6 +15,8 @@
 #include "model/pipeline/bundle.h"
 #include "model/pipeline/scheduler_file.h"
 #include "train/config/concept_options.h"
+#include "train/data/photo_set.h"
+#include "train/data/trigger.h"
 #include "train/observe/page_images.h"
 
 namespace sdtune::train {
@@ -34,11 +36,10 @@ class Stopwatch {
   double start_;
 };
 
-model::GenerateOptions image_options(const TrainConfig& config) {
+model::GenerateOptions image_options(const TrainConfig& config, const std::string& prompt) {
   model::GenerateOptions options;
   const ObserveOptions& observe = config.observe;
-  options.prompt =
-      observe.validation_prompt.empty() ? concepts_of(config.data).front().instance_prompt : observe.validation_prompt;
+  options.prompt = prompt.empty() ? concepts_of(config.data).front().instance_prompt : prompt;
   if (!observe.validation_negative_prompt.empty()) options.negative_prompt = observe.validation_negative_prompt;
   options.steps = observe.validation_inference_steps;
   options.guidance_scale = observe.validation_guidance_scale;
@@ -83,6 +84,17 @@ double monotonic_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+std::string report_prompt(const DataOptions& options, const std::vector<Photo>& photos) {
+  const ConceptOptions first = concepts_of(options).front();
+  const std::string own = trigger_of(first.instance_prompt, first.class_prompt);
+  const std::string prompt =
+      with_trigger(first.instance_prompt, options.trigger_word.empty() ? own : options.trigger_word);
+  if (is_said_of(photos, 0, trigger_of(prompt, first.class_prompt))) return prompt;
+  const auto photo =
+      std::find_if(photos.begin(), photos.end(), [](const Photo& candidate) { return candidate.subject == 0; });
+  return photo == photos.end() ? prompt : photo->caption;
+}
+
 PairsThatFit pairs_that_fit(PairsThatFit wanted, double left, double load, ImageTime image) {
   const double time = left - load;
   const double pairs = time / std::max(2 * image.of(wanted.steps), 1e-9);
@@ -99,7 +111,7 @@ std::int64_t write_report_images(FileSystem& files, const ReportImagesPlan& plan
   const Stopwatch watch(plan.clock);
   const bool is_lora = config.run.method == "lora";
   const std::filesystem::path folder = comparison_folder(plan.run);
-  model::GenerateOptions options = image_options(config);
+  model::GenerateOptions options = image_options(config, plan.prompt);
   model::ModelBundle bundle = model::load_bundle(model::find_base(config.run.base), plan.dtype, plan.device);
   const double load_seconds = is_lora ? 0 : watch.seconds();
   if (2 * load_seconds > plan.limit_seconds) return 0;

@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "model/base/stop_flag.h"
 #include "model/files/file_system.h"
 #include "train/config/train_config.h"
+#include "train/data/photo_folder.h"
 
 namespace sdtune::train {
 
@@ -32,6 +35,10 @@ PairsThatFit pairs_that_fit(PairsThatFit wanted, double left, double load, Image
 
 double monotonic_seconds();
 
+// What the images are generated of: the (first) instance prompt, or where no caption of its subject says that prompt's
+// words, the caption of the subject's first photo. Of words that were never trained both images would be the base's.
+std::string report_prompt(const DataOptions& options, const std::vector<Photo>& photos);
+
 struct ReportImagesPlan {
   const TrainConfig& config;  // resolved
   std::filesystem::path run;  // its folder, with the exported model in it
@@ -39,6 +46,7 @@ struct ReportImagesPlan {
   torch::Dtype dtype;
   double limit_seconds = 0;  // that all of it may take
   double (*clock)() = &monotonic_seconds;
+  std::string prompt = {};  // as report_prompt says it; empty: the (first) instance prompt
 };
 
 // Loads the base and the exported model, one after the other, generates observe.report_images of each, or what

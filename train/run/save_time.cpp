@@ -15,12 +15,9 @@ constexpr std::int64_t kMostProbed = std::int64_t{64} << 20;
 }  // namespace
 
 std::int64_t checkpoint_bytes(const Run& run) {
-  constexpr std::int64_t kFloat = 4;
   std::int64_t bytes = 0;
   for (const TrainedParameter& parameter : run.shards->parameters()) {
-    const std::int64_t weights = kFloat * parameter.weight.numel();
-    bytes += run.average ? 2 * weights : weights;
-    bytes += optimizer_state_bytes(run.config.optim, parameter.weight.sizes());
+    bytes += saved_bytes(run.config.optim, parameter.weight.sizes());
   }
   return bytes;
 }

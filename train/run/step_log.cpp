@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostPending = 20;
 // What the estimate is made from: this much time, or this many steps where they are quick.
 constexpr double kTimedSeconds = 2;
-constexpr std::int64_t kTimedSteps = 3;
+constexpr std::int64_t kStepsToEstimate = 3;
 
 }  // namespace
 
@@ -60,7 +60,7 @@ void StepLog::estimate_the_rest() {
   if (warm_up_.step == 0) warm_up_ = now;
   const std::int64_t steps = now.step - warm_up_.step;
   const double seconds = now.seconds - warm_up_.seconds;
-  if (estimated_ || steps == 0 || (seconds < kTimedSeconds && steps < kTimedSteps)) return;
+  if (estimated_ || steps == 0 || (seconds < kTimedSeconds && steps < kStepsToEstimate)) return;
   estimated_ = true;
   if (now.step == run_.total_steps) return;
   tell(observers_, &Observer::on_estimate,

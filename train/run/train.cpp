@@ -6,12 +6,14 @@
 #include <new>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "model/core/cpu_implementation.h"
 #include "model/core/device.h"
 #include "model/core/out_of_memory.h"
 #include "model/core/tensor_memory.h"
 #include "model/core/tf32_scope.h"
+#include "model/files/atomic_folder.h"
 #include "train/dist/rank_failure.h"
 #include "train/dist/rank_store.h"
 #include "train/dist/stop_request.h"
@@ -43,8 +45,13 @@ constexpr double kReportShare = 0.05;  // of the run's time, for images of the r
 
 // --overwrite: what an earlier run left, except class images, which cost time and are checked before they are used.
 void clear_folder(FileSystem& files, const RunFolder& folder) {
-  for (const std::filesystem::path& part : {folder.checkpoints(), folder.best(), folder.samples(), folder.profile(),
-                                            folder.model(), comparison_folder(folder.root)}) {
+  std::vector<std::filesystem::path> parts = {folder.checkpoints(), folder.best(),  folder.samples(),
+                                              folder.profile(),     folder.model(), comparison_folder(folder.root)};
+  for (const std::filesystem::path& written : {folder.model(), folder.best()}) {
+    const std::vector<std::filesystem::path> left = left_by_killed_writings(written);
+    parts.insert(parts.end(), left.begin(), left.end());
+  }
+  for (const std::filesystem::path& part : parts) {
     if (std::filesystem::exists(part)) files.remove_tree(part);
   }
   for (const std::filesystem::path& file :
@@ -180,6 +187,7 @@ TrainResult run_to_end(const Training& training, std::shared_ptr<ProcessGroup>& 
   if (result.is_partial && training.is_first) result.cause = training.budget.cause();
   if (result.code != ExitCode::kDone) result.cause = stop_cause(training, result.cause);
   const TrainConfig resolved = run->config;
+  const std::string prompt = report_prompt(resolved.data, run->data.photos.photos);
   const torch::Dtype dtype = run->dtype;
   run.reset();  // its memory: what follows loads models anew
   group.reset();
@@ -187,7 +195,8 @@ TrainResult run_to_end(const Training& training, std::shared_ptr<ProcessGroup>& 
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   if (training.is_first && result.code == ExitCode::kDone && !result.is_partial) {  // a spent budget has no time for it
-    show_result(training, {resolved, training.folder.root, device, dtype, kReportShare * seconds_so_far()});
+    show_result(training, {resolved, training.folder.root, device, dtype, kReportShare * seconds_so_far(),
+                           &monotonic_seconds, prompt});
   }
   const double seconds = seconds_so_far();
   tell(observers, &Observer::on_end, end_of(result, seconds));
@@ -316,10 +325,11 @@ TrainResult train_or_refuse(const TrainConfig& config, Warned& warned, RunNotifi
       std::move(preflight));
 }
 
-// The last words of a run, to whom it asks for: webhook and command.
+// The last words of a run, to whom it asks for: webhook and command. After a lost peer the run is not over where sdtune
+// launch may restart its ranks; if it does not, it calls finish_run itself.
 void finish(const TrainConfig& config, RunNotifier& notifier, const EndEvent& end,
             const std::vector<Observer*>& observers) {
-  if (!is_first_rank()) return;
+  if (!is_first_rank() || (end.code == ExitCode::kPeerLost && restarts_left() > 0)) return;
   notifier.finish(static_cast<int>(end.code), end.cause, end.end == RunEnd::kFailed);
   if (config.rental.on_finish.empty()) return;
   const std::optional<Problem> warning =

@@ -15,7 +15,8 @@
 namespace sdtune::train {
 
 struct TrainResult {
-  ExitCode code = ExitCode::kDone;   // kDone; kInterrupted or kTerminated when the flag stopped it, state saved
+  // kDone; kInterrupted, kTerminated or (kOtherRankFailed) kPeerLost when the flag stopped it, state saved
+  ExitCode code = ExitCode::kDone;
   std::int64_t step = 0;             // optimizer steps done
   std::int64_t model_step = 0;       // the step whose weights model_path holds: `step`, or the best one; 0 unless kDone
   std::filesystem::path output;      // the run folder
@@ -28,7 +29,8 @@ struct TrainResult {
 // Runs `config` to its end or until `stop` asks. In a process that torchrun started it is one rank of the run; only
 // rank 0 calls the observers. Throws the types of model/base/error.h: what find_problems (preflight.h) reports before
 // anything is written, later CheckpointError, StorageError, OutOfMemoryError, NonFiniteError, PeerLostError. A failure
-// after the start leaves last_error.json in the run folder. notify and on_finish follow every end, before this returns.
+// after the start leaves last_error.json in the run folder. notify and on_finish follow every end, before this returns,
+// but for a lost peer (138) where sdtune launch will restart the ranks.
 //
 // `portrait_readers` makes what reads renders of synthetic people for identity evaluation (classifier_reader_source.h).
 TrainResult train(const TrainConfig& config, const std::vector<Observer*>& observers,

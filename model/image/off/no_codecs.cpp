@@ -39,6 +39,9 @@ Image ImageReading::whole() {
 Image read_image(const std::filesystem::path& path) {
   refuse(path.string());
 }
+Image read_grey_on_black(const std::filesystem::path& path) {
+  refuse(path.string());
+}
 std::optional<Image> read_alpha(const std::filesystem::path& path) {
   refuse(path.string());
 }

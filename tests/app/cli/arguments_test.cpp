@@ -121,6 +121,20 @@ TEST(Arguments, MissingValues) {
   EXPECT_THAT(only_problem({"--prompt", "--learning-rate", "2"}), HasSubstr("--learning-rate follows"));
 }
 
+TEST(Arguments, AMissingValueLeavesTheOtherWords) {
+  Options options;
+  EXPECT_THAT(parse(options, {"--words", "a", "--prompt", "--learning-rate", "2", "--center-crop"}), SizeIs(1));
+  EXPECT_THAT(options.words, ElementsAre("a"));
+  EXPECT_EQ(options.prompt, "default");
+  EXPECT_EQ(options.learning_rate, 2);
+  EXPECT_TRUE(options.center_crop);
+  const std::vector<Problem> problems = parse(options, {"--prompt", "b", "--banana", "--words"});
+  ASSERT_THAT(problems, SizeIs(2));
+  EXPECT_THAT(problems[0].line(), HasSubstr("--words: has no value"));
+  EXPECT_THAT(problems[1].line(), HasSubstr("--banana: unknown option"));
+  EXPECT_EQ(options.prompt, "b");
+}
+
 TEST(Arguments, PositionalsAndHelp) {
   Options options;
   const Arguments arguments = parse_arguments({"folder", "--prompt", "a", "other"}, options.fields());

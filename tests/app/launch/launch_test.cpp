@@ -12,6 +12,7 @@
 #include "app/launch/rank_end.h"
 #include "app/launch/rank_environment.h"
 #include "app/launch/restart_words.h"
+#include "tests/support/scratch_folder.h"
 
 namespace sdtune::app {
 namespace {
@@ -66,6 +67,14 @@ TEST(RankEnvironment, HasTorchrunsNames) {
   EXPECT_THAT(got, Not(Contains(StartsWith("TORCHELASTIC_USE_AGENT_STORE"))));
 }
 
+TEST(RankEnvironment, SaysHowManyRestartsAreLeft) {
+  RankPlan plan{2, 1, 0, "host", 29500, 1, 4};
+  plan.restarts_left = 2;
+  const std::vector<std::string> got = rank_environment({"SDTUNE_RESTARTS_LEFT=9"}, plan, 0);
+  EXPECT_THAT(got, Contains(StartsWith("SDTUNE_RESTARTS_LEFT=")).Times(1));
+  EXPECT_THAT(got, Contains("SDTUNE_RESTARTS_LEFT=2"));
+}
+
 TEST(RankEnvironment, LeavesThreadsThatAreSet) {
   const std::vector<std::string> got = rank_environment({"OMP_NUM_THREADS=7"}, {8, 1, 0, "h", 1, 0, 4}, 0);
   EXPECT_THAT(got, Contains(StartsWith("OMP_NUM_THREADS")).Times(1));
@@ -98,6 +107,15 @@ TEST(RankEnd, CodesAndRetries) {
   EXPECT_FALSE(may_retry({0, SIGKILL, true}));
 }
 
+TEST(RankEnd, OfRank0MayBeOneThatExpectsARestart) {
+  EXPECT_TRUE(expects_restart({{1, SIGKILL}, {0, exited(138)}}));
+  EXPECT_TRUE(expects_restart({{1, exited(4)}, {0, exited(138), true}})) << "it could not know of the other code";
+  // Told by rank 0 itself, of another rank, and of one that could tell nothing.
+  for (const int code : {0, 2, 130, 143}) EXPECT_FALSE(expects_restart({{0, exited(code)}, {1, SIGKILL}})) << code;
+  EXPECT_FALSE(expects_restart({{1, exited(138)}, {0, SIGKILL}}));
+  EXPECT_FALSE(expects_restart({}));
+}
+
 TEST(FirstCause, IsNoConsequence) {
   EXPECT_EQ(first_cause({{0, exited(0)}, {1, exited(0)}}), nullptr);
   // The survivors of a killed rank end with 138, in any order of being seen.
@@ -124,6 +142,18 @@ TEST(RestartWords, ClearAnEarlierRunOnce) {
   EXPECT_THAT(restart_words(words, {"", true, false, true}), ElementsAre("train", "--overwrite"));
   EXPECT_THAT(restart_words(words, {"", true, true, true}),
               ElementsAre("train", "--overwrite", "--overwrite=false", "--resume-from-checkpoint=auto"));
+}
+
+TEST(RestartWords, CountWholeCheckpointsAlone) {
+  const test::ScratchFolder folder;
+  EXPECT_FALSE(has_whole_checkpoint(folder.path() / "checkpoints"));
+  folder.write("checkpoints/step-00000010/weights.safetensors", "");
+  folder.write("checkpoints/step-00000020.tmp/manifest.json", "{}");
+  folder.write("checkpoints/step-/manifest.json", "{}");
+  folder.write("checkpoints/copy-00000020/manifest.json", "{}");
+  EXPECT_FALSE(has_whole_checkpoint(folder.path() / "checkpoints"));
+  folder.write("checkpoints/step-00000010/manifest.json", "{}");
+  EXPECT_TRUE(has_whole_checkpoint(folder.path() / "checkpoints"));
 }
 
 // Listens on all addresses as LibTorch's store does.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <thread>
 
 namespace sdtune::app {
@@ -80,6 +81,17 @@ TEST(RankGroup, ARankThatSavesAfterASignalHasItsTime) {
   sender.join();
   ASSERT_EQ(group.ends().size(), 2u);
   EXPECT_EQ(exit_code(group.ends()[1]), 143) << "killed while it saved";
+}
+
+TEST(RankGroup, AnEndThatTheKernelDoesNotTellIsAnEnd) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  SignalReader signals;
+  RankGroup group(signals, 100ms);
+  group.start(0, shell("exit 0", signals));
+  group.wait();  // would never end
+  std::signal(SIGCHLD, before);
+  ASSERT_EQ(group.ends().size(), 1u);
+  EXPECT_EQ(exit_code(group.ends()[0]), 1);
 }
 
 TEST(RankGroup, ASlowReaderGetsEveryLine) {

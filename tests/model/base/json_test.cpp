@@ -34,6 +34,15 @@ TEST(Json, RefusesWhatAHostileFileCanHide) {
   EXPECT_EQ(parse_json(R"({"b":[1,2],"a":{"b":1}})", "c.json").dump(), R"({"b":[1,2],"a":{"b":1}})");
 }
 
+TEST(Json, ValidTextReplacesWhatIsNoUtf8Alone) {
+  const std::string right =
+      "M\xC3\xA4"
+      "dchen, \"so\"\n\t\\";
+  EXPECT_EQ(valid_text(right), right);
+  EXPECT_EQ(valid_text("caf\xE9.png"), "caf\xEF\xBF\xBD.png");
+  EXPECT_EQ(valid_text(""), "");
+}
+
 TEST(JsonObject, ReadsFieldsOfTheRightType) {
   const Json json = parse_json(
       R"({"i":3,"f":0.5,"b":true,"s":"x","l":[1,2],"one":7,"flags":[true,false],"words":["a"],"none":null})", "c");

@@ -54,5 +54,23 @@ TEST_F(WholeFolder, ForgetsAWritingThatWasKilled) {
   EXPECT_FALSE(fs::exists(scratch_ / "folder" / "stale"));
 }
 
+// Killed between its two renames, when the old folder has stepped aside and the new one has no name yet.
+TEST_F(WholeFolder, RemovesTheOldOneOfAReplacementThatWasKilled) {
+  write("old");
+  fs::rename(scratch_ / "folder", scratch_ / ".folder.old");
+  fs::create_directories(scratch_ / ".folder.partial");
+  EXPECT_THROW(write("new", true), WeightError);
+  EXPECT_EQ(read_file(scratch_ / ".folder.old" / "file"), "old") << "nothing has taken its place";
+  write("new");
+  EXPECT_EQ(read_file(scratch_ / "folder" / "file"), "new");
+  EXPECT_EQ(names(), std::vector<std::string>{"folder"});
+}
+
+TEST_F(WholeFolder, NamesWhatAKillLeavesBesideIt) {
+  const std::vector<fs::path> expected = {scratch_ / ".folder.partial", scratch_ / ".folder.old"};
+  EXPECT_EQ(left_by_killed_writings(scratch_ / "folder"), expected);
+  EXPECT_EQ(left_by_killed_writings(scratch_ / "folder" / ""), expected);
+}
+
 }  // namespace
 }  // namespace sdtune

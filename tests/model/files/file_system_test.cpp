@@ -5,8 +5,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <future>
+#include <iterator>
 
 #include "model/base/error.h"
 #include "model/files/mapped_file.h"
@@ -138,6 +142,74 @@ TEST(FileSystem, AWriteInPlaceWouldBeSeenToTear) {
       },
       SimulatedKill);
   EXPECT_EQ(read_file(path), "n");
+}
+
+// What there is at one moment: of a file that is replaced meanwhile the old content.
+std::string content_at_once(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+std::vector<std::string> names_beside(const std::filesystem::path& path) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(path.parent_path())) {
+    names.push_back(entry.path().filename().string());
+  }
+  return names;
+}
+
+// As two runs do that share a folder of class images. Under one temporary name the second rename would find nothing.
+TEST(FileSystem, WritersOfOneFileAtOnceLeaveItWhole) {
+  const ScratchFolder scratch;
+  const std::string long_one(300'000, 'l'), short_one(100'000, 's');
+  const auto path = scratch.write("image.png", short_one);
+  const auto write_often = [&path](const std::string& content) {
+    FaultyFileSystem files;  // the real one, without waiting for the disk
+    for (int time = 0; time < 300; ++time) write_file_atomically(files, path, content);
+  };
+  std::future<void> one = std::async(std::launch::async, [&] { write_often(long_one); });
+  std::future<void> other = std::async(std::launch::async, [&] { write_often(short_one); });
+  const auto is_busy = [](const std::future<void>& writer) {
+    return writer.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  };
+  bool is_whole = true;
+  while (is_busy(one) || is_busy(other)) {
+    const std::string content = content_at_once(path);
+    is_whole = is_whole && (content == long_one || content == short_one);
+  }
+  EXPECT_TRUE(is_whole);
+  EXPECT_NO_THROW(one.get());
+  EXPECT_NO_THROW(other.get());
+  EXPECT_THAT(content_at_once(path), ::testing::AnyOf(long_one, short_one));
+  EXPECT_EQ(names_beside(path), std::vector<std::string>{"image.png"});
+}
+
+TEST(FileSystem, AWriteThatFailsLeavesNothingBesideTheFile) {
+  const ScratchFolder scratch;
+  const auto path = scratch.write("f", "old");
+  FaultyFileSystem counter;
+  write_file_atomically(counter, scratch.path() / "f", "old");
+  for (std::size_t at = 0; at < counter.operations(); ++at) {
+    FaultyFileSystem files(Fault::kFailOnce, at);
+    EXPECT_THROW(write_file_atomically(files, path, "new"), StorageError);
+    EXPECT_EQ(names_beside(path), std::vector<std::string>{"f"}) << at;
+  }
+}
+
+// Names of one writing would pile up otherwise. What another process writes now, and what has a name of its own until
+// it is whole, stays.
+TEST(FileSystem, RemovesWhatKilledProcessesLeftBesideTheFile) {
+  const ScratchFolder scratch;
+  const auto left = scratch.write("left/.big.safetensors.partial-0123456789abcdef", "half a model");
+  const auto under_way = scratch.write("left/.f.partial-fedcba9876543210", "half");
+  const auto labels = scratch.write("left/.labels.jsonl.partial", "{}");
+  const auto own = scratch.write("left/mine.partial-0123456789abcdef", "a name without a dot before it");
+  const auto long_ago = std::filesystem::last_write_time(left) - std::chrono::hours(2);
+  for (const auto& path : {left, labels, own}) std::filesystem::last_write_time(path, long_ago);
+  write_file_atomically(real_file_system(), scratch.path() / "left" / "f", "whole");
+  EXPECT_FALSE(std::filesystem::exists(left));
+  for (const auto& path : {under_way, labels, own}) EXPECT_TRUE(std::filesystem::exists(path)) << path;
+  EXPECT_EQ(read_file(scratch.path() / "left" / "f"), "whole");
 }
 
 TEST(FileSystem, ReadsOnlyFilesAndNotTooMuch) {

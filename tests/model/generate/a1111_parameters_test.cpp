@@ -7,6 +7,7 @@
 #include <string>
 
 #include "model/base/error.h"
+#include "tests/support/tiny_bundle.h"
 
 namespace sdtune::model {
 namespace {
@@ -57,6 +58,64 @@ TEST(A1111ParametersText, StepsOfTheSecondPassAreThoseThatRun) {
   odd.guidance_scale = 7;
   const std::string again = a1111_parameters(odd, {"", "me", "0123456789abcdef", {}}, {{48, 64}, "DDIMScheduler"});
   EXPECT_NE(again.find("Hires steps: 7,"), std::string::npos) << again;
+}
+
+TEST(A1111ParametersText, MayHaveNoPrompt) {
+  for (const std::string before : {"", "\n"}) {
+    GenerateOptions options;
+    options.prompt = "a cat";
+    model::apply(before + "Negative prompt: blurry\nSteps: 20, Seed: 3", options);
+    EXPECT_EQ(options.prompt, "");
+    EXPECT_EQ(options.negative_prompt, "blurry");
+    EXPECT_EQ(options.steps, 20);
+  }
+}
+
+TEST(A1111ParametersText, ReplacesNamesThatAreNoUtf8) {
+  GenerateOptions options;
+  options.guidance_scale = 7;
+  const std::string text =
+      a1111_parameters(options, {"", "caf\xE9, of May", "0123456789abcdef", {}}, {{48, 64}, "DDIMScheduler"});
+  EXPECT_NE(text.find("Model: \"caf\xEF\xBF\xBD, of May\""), std::string::npos) << text;
+}
+
+TEST(A1111ClipSkip, MeansWhatA1111MadeOfItWithTheModel) {
+  const test::ScratchFolder scratch;
+  const ModelBundle sd1 = test::make_tiny_bundle(scratch, false), sdxl = test::make_tiny_bundle(scratch, true);
+  ModelBundle sd2 = test::make_tiny_bundle(scratch, false);
+  sd2.unet = UNet2DConditionModel(UNetConfig::from_json(test::tiny_unet_config(1024), "unet"));
+  const std::int64_t of_sd1[] = {0, 0, 1, 2, 3}, of_sdxl[] = {0, 0, 0, 1, 2};
+  for (std::int64_t theirs = 0; theirs < 5; ++theirs) {
+    EXPECT_EQ(clip_skip_of_a1111(theirs, sd1), of_sd1[theirs]) << theirs;
+    EXPECT_EQ(clip_skip_of_a1111(theirs, sdxl), of_sdxl[theirs]) << theirs;
+    EXPECT_EQ(clip_skip_of_a1111(theirs, sd2), 0) << theirs;
+  }
+}
+
+TEST(A1111ClipSkip, IsWrittenAsA1111Reads) {
+  GenerateOptions options;
+  options.guidance_scale = 7;
+  const ImageSources sources{"", "me", "0123456789abcdef", {}};
+  const auto written = [&](std::int64_t clip_skip, bool is_xl) {
+    options.clip_skip = clip_skip;
+    const std::string text = a1111_parameters(options, sources, {{48, 64}, "DDIMScheduler", Json::object(), is_xl});
+    const std::size_t at = text.find("Clip skip: ");
+    return at == std::string::npos ? std::string() : text.substr(at, std::string("Clip skip: 0").size());
+  };
+  EXPECT_EQ(written(0, false), "");
+  EXPECT_EQ(written(0, true), "");
+  EXPECT_EQ(written(1, false), "Clip skip: 2");
+  EXPECT_EQ(written(1, true), "Clip skip: 3");
+}
+
+TEST(A1111ClipSkip, IsKeptForTheModelUnlessItIsGiven) {
+  GenerateOptions options;
+  EXPECT_EQ(model::apply("a cat\nSteps: 9, Clip skip: 2", options).a1111_clip_skip, 2);
+  EXPECT_FALSE(model::apply("a cat\nSteps: 9", options).a1111_clip_skip);
+  options.clip_skip = 3;
+  const Origins given = {{"clip_skip", "--clip-skip"}};
+  EXPECT_FALSE(model::apply("a cat\nSteps: 9, Clip skip: 2", options, given).a1111_clip_skip);
+  EXPECT_EQ(options.clip_skip, 3);
 }
 
 TEST(A1111ParametersText, OfAnotherKindIsRefused) {

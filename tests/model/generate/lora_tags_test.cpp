@@ -34,6 +34,34 @@ TEST(LoraTags, SayNameAndWeight) {
   EXPECT_EQ(tags[2].weight, "1");
 }
 
+TEST(LoraTags, OfOtherKindsAreTakenOutToo) {
+  std::string prompt = "a <lyco:you:0.5> b <hypernet:them:1> c <lora:me>";
+  const std::vector<LoraTag> tags = take_lora_tags(prompt);
+  EXPECT_EQ(prompt, "a b c");
+  ASSERT_EQ(tags.size(), 3U);
+  EXPECT_EQ(tags[0].name, "you");
+  EXPECT_EQ(tags[0].weight, "0.5");
+  EXPECT_FALSE(tags[0].is_hypernetwork);
+  EXPECT_TRUE(tags[1].is_hypernetwork);
+  EXPECT_EQ(tags[1].text, "<hypernet:them:1>");
+  EXPECT_FALSE(tags[2].is_hypernetwork);
+}
+
+TEST(LoraTags, OfLycoFindALoraAndHypernetworksAreRefused) {
+  const test::ScratchFolder scratch;
+  const std::string file = scratch.write("me.safetensors", "x").string();
+  GenerateOptions options;
+  options.prompt = "a <lyco:me:0.5> b <hypernet:me:1>";
+  std::vector<Problem> problems;
+  resolve_lora_tags(options, scratch.path().string(), "--prompt", problems);
+  EXPECT_EQ(options.prompt, "a b");
+  EXPECT_EQ(options.loras, (std::vector<WeightedLora>{{file, 0.5}}));
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_NE(problems.front().line().find("hypernetwork, which sdtune cannot apply (got <hypernet:me:1>)"),
+            std::string::npos)
+      << problems.front().line();
+}
+
 TEST(LoraTags, FindFilesAndSayWhichDoNotExist) {
   const test::ScratchFolder scratch;
   scratch.write("loras/me.safetensors", "x");

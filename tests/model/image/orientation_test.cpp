@@ -42,6 +42,8 @@ TEST(Orientation, DamagedExifIsNoTurn) {
   const std::string head("II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0", 18);
   EXPECT_EQ(exif_orientation(head + std::string("\x06\0\0\0\0\0\0\0", 8)), 6);
   EXPECT_EQ(exif_orientation(head + std::string("\x09\0\0\0\0\0\0\0", 8)), 1);
+  EXPECT_EQ(find_exif_orientation("II*"), std::nullopt);
+  EXPECT_EQ(find_exif_orientation(head + std::string("\x01\0\0\0\0\0\0\0", 8)), 1) << "upright, and said so";
 }
 
 }  // namespace

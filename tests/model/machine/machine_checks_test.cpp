@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
+#include <sys/timex.h>
 
 #include <fstream>
+#include <optional>
 
 #include "model/machine/folder_check.h"
 #include "model/machine/hardware_checks.h"
@@ -157,6 +159,10 @@ TEST_F(MachineChecks, ClockIsComparedWithTheCalendar) {
   EXPECT_EQ(check_clock(facts_).status, CheckStatus::kOk);
   facts_.clock_is_synchronized = false;
   EXPECT_EQ(check_clock(facts_).status, CheckStatus::kWarn);
+  EXPECT_EQ(check_clock(facts_).found, "2026-11-23 00:00 UTC, not synchronized");
+  facts_.clock_is_synchronized = std::nullopt;
+  EXPECT_EQ(check_clock(facts_).status, CheckStatus::kOk) << "what is not known is no fault";
+  EXPECT_EQ(check_clock(facts_).found, "2026-11-23 00:00 UTC, not known whether synchronized");
   facts_.now = std::chrono::sys_days(std::chrono::year(1970) / 1 / 1);
   EXPECT_EQ(check_clock(facts_).status, CheckStatus::kFail);
 }
@@ -191,6 +197,13 @@ TEST_F(MachineChecks, VersionsNameSystemAndContainer) {
   EXPECT_EQ(check_versions(files_, facts_, "0.1", "2.11.0").found, plain);
   put(".dockerenv", "");
   EXPECT_EQ(check_versions(files_, facts_, "0.1", "2.11.0").found, plain + ", in a container");
+}
+
+TEST(ProcessFacts, OfAClockThatCannotBeAskedNothingIsKnown) {
+  EXPECT_EQ(synchronized_by_answer(TIME_OK), std::optional<bool>(true));
+  EXPECT_EQ(synchronized_by_answer(TIME_INS), std::optional<bool>(true)) << "a leap second is ahead";
+  EXPECT_EQ(synchronized_by_answer(TIME_ERROR), std::optional<bool>(false));
+  EXPECT_EQ(synchronized_by_answer(-1), std::nullopt) << "as seccomp refuses it";
 }
 
 TEST(ProcessFacts, AreThoseOfThisProcess) {

@@ -55,5 +55,23 @@ TEST(TextToImage, SizesAreThoseOfTheLatents) {
   EXPECT_EQ(latents.size(3) * bundle.vae_factor(), result.width);
 }
 
+// int(width * hr_scale) // opt_f of A1111, which no rounding to the nearest cell gives.
+TEST(TextToImage, ASecondPassHasTheSizeOfA1111s) {
+  const test::ScratchFolder scratch;
+  const ModelBundle bundle = test::make_tiny_bundle(scratch, false);
+  ASSERT_EQ(bundle.vae_factor(), 2);
+  SampleRequest request = second_pass_request();
+  const auto width = [&](std::int64_t first, double scale) {
+    request.width = first;
+    request.hires.scale = scale;
+    return output_size(bundle, request).width;
+  };
+  EXPECT_EQ(width(6, 1.3), 6);       // 7 px
+  EXPECT_EQ(width(512, 1.19), 608);  // 609 px
+  EXPECT_EQ(width(640, 1.7), 1088);  // exact, though 1.7 is no float64 number
+  EXPECT_EQ(width(512, 1.5), 768);
+  EXPECT_EQ(width(10, 1), 10);
+}
+
 }  // namespace
 }  // namespace sdtune::model

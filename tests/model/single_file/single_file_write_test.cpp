@@ -7,6 +7,7 @@
 
 #include "model/base/error.h"
 #include "model/single_file/ldm_file.h"
+#include "model/weights/safetensors_file.h"
 #include "model/weights/safetensors_writer.h"
 #include "model/weights/stored_weights.h"
 #include "tests/support/faulty_file_system.h"
@@ -87,6 +88,13 @@ TEST_F(SingleFileWrite, RefusesWhatNoFileCanSay) {
   bundle_.scheduler_config["prediction_type"] = "sample";
   EXPECT_THROW(write(real_file_system()), WeightError);
   EXPECT_EQ(read_file(folder() / "m.safetensors"), "old");
+}
+
+TEST_F(SingleFileWrite, ReplacesWhatIsNoUtf8InTheTitleAlone) {
+  const fs::path file = folder() / "caf\xE9.safetensors";
+  write_single_file(real_file_system(), bundle_, ModelFamily::kSd1, file, torch::kFloat16);
+  ASSERT_TRUE(is_file(file));
+  EXPECT_EQ(SafetensorsFile(file).header().metadata.at("modelspec.title"), "caf\xEF\xBF\xBD");
 }
 
 TEST(StoredWeights, AreComparedBitByBit) {

@@ -39,6 +39,30 @@ TEST(AutoencoderKL, ScalesByItsFactorAndBoundsLogvar) {
   EXPECT_THROW((void)vae->encode(torch::zeros({1, 3, 15, 16})), c10::Error);
 }
 
+// Tiles of one cell had no next one, and those of two cells, or of six, did not meet: the image had another size.
+TEST(AutoencoderKL, IsNotTiledWhereTilesDoNotMeet) {
+  torch::manual_seed(0);
+  const torch::NoGradGuard no_grad;
+  for (const std::int64_t sample_size : {2, 4, 8, 24, 30}) {
+    VaeConfig config = small_vae();
+    config.sample_size = sample_size;
+    AutoencoderKL vae(config);
+    const torch::Tensor latents = torch::randn({1, 4, 9, 3}), image = torch::rand({1, 3, 36, 12});
+    const torch::Tensor decoded = vae->decode(latents), mean = vae->encode(image).mean;
+    vae->set_tiling(true);
+    EXPECT_TRUE(vae->decode(latents).equal(decoded)) << sample_size;
+    EXPECT_TRUE(vae->encode(image).mean.equal(mean)) << sample_size;
+  }
+}
+
+TEST(VaeTiling, NeedsLargerImagesAndTilesThatMeet) {
+  EXPECT_TRUE(needs_tiles(8, 9, {8, 64}));
+  EXPECT_TRUE(needs_tiles(72, 8, {64, 8}));
+  EXPECT_FALSE(needs_tiles(8, 8, {8, 64}));
+  for (const std::int64_t cells : {0, 1, 2, 3, 6}) EXPECT_FALSE(needs_tiles(100, 100, {cells, 8 * cells})) << cells;
+  EXPECT_FALSE(needs_tiles(100, 100, {12, 100}));  // of 100 px, with a factor of 8
+}
+
 TEST(VaeTiling, LengthOfTilesCountsWhatTheyShareTwice) {
   EXPECT_EQ(length_of_tiles(48, 64), 48);
   EXPECT_EQ(length_of_tiles(64, 64), 64);

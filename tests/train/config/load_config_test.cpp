@@ -69,6 +69,43 @@ TEST_F(LoadConfig, LeavesTheRateToProdigyUnlessTheUserSaysOne) {
   EXPECT_EQ(load_text(base + "learning_rate: 0.5\n").config.optim.learning_rate, 0.5);
 }
 
+TEST_F(LoadConfig, CenterCropReplacesAnEarlierCropStyle) {
+  write("base/sdtune_defaults.yaml", "crop-style: face\nnum_class_images: 9\n");
+  const Setting base = flag("base", (folder_ / "base").string());
+  const auto crop = [&](const std::string& yaml, const std::vector<Setting>& more) {
+    std::vector<Setting> flags = {base};
+    flags.insert(flags.end(), more.begin(), more.end());
+    const LoadedConfig loaded = load_train_config(write("me.yaml", yaml), flags);
+    EXPECT_THAT(loaded.problems, IsEmpty());
+    EXPECT_EQ(loaded.config.data.num_class_images, 9);
+    return loaded.config.data.crop();
+  };
+  EXPECT_EQ(crop("", {}), "face");
+  EXPECT_EQ(crop("", {flag("center_crop", "true")}), "center");
+  EXPECT_EQ(crop("", {flag("center-crop", "false")}), "random");
+  EXPECT_EQ(crop("center_crop: false\n", {}), "random");
+  EXPECT_EQ(crop("crop_style: face\n", {flag("center_crop", "true")}), "center");
+  // Given in one place, crop_style says more than center_crop.
+  EXPECT_EQ(crop("center_crop: true\ncrop_style: face\n", {}), "face");
+  EXPECT_EQ(crop("", {flag("center_crop", "true"), flag("crop_style", "face")}), "face");
+  EXPECT_EQ(crop("center_crop: true\n", {flag("crop_style", "face")}), "face");
+}
+
+TEST_F(LoadConfig, AnOptimizerReplacesAnEarlierUse8bitAdam) {
+  const auto optimizer = [](const std::filesystem::path& file, const std::vector<Setting>& flags) {
+    const LoadedConfig loaded = load_train_config(file, flags);
+    EXPECT_THAT(loaded.problems, IsEmpty());
+    return loaded.config.optim.chosen_optimizer();
+  };
+  EXPECT_EQ(optimizer("full_sd15_16gb.yaml", {}), "adamw_8bit");
+  EXPECT_EQ(optimizer("full_sd15_16gb.yaml", {flag("optimizer", "adamw")}), "adamw");
+  const auto file = write("me.yaml", "optimizer: adamw\nuse-8bit-adam: true\n");
+  EXPECT_EQ(optimizer(file, {}), "adamw_8bit");
+  EXPECT_EQ(optimizer(file, {flag("optimizer_type", "adafactor")}), "adafactor");
+  EXPECT_EQ(optimizer(file, {flag("optimizer", "adamw"), flag("use_8bit_adam", "true")}), "adamw_8bit");
+  EXPECT_EQ(load_train_config(file, {flag("optimizer", "prodigy")}).config.optim.learning_rate, 1);
+}
+
 TEST_F(LoadConfig, TakesDiffusersNames) {
   const LoadedConfig loaded = load_text("instance_data_dir: a\noutput-dir: b\npretrained_model_name_or_path: c\n");
   EXPECT_THAT(loaded.problems, IsEmpty());

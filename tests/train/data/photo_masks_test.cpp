@@ -26,6 +26,19 @@ Image grey_image(std::int64_t width, std::int64_t height, std::uint32_t seed) {
   return image;
 }
 
+// A PNG of 8 x 8 px as Pillow writes it: white and opaque on the left half, white and transparent on the right.
+constexpr char kWhiteOnTransparent[] =
+    "\x89\x50\x4e\x47\x0d\x0a\x1a\x0a\x00\x00\x00\x0d\x49\x48\x44\x52\x00\x00\x00\x08\x00\x00\x00\x08\x08\x06\x00"
+    "\x00\x00\xc4\x0f\xbe\x8b\x00\x00\x00\x19\x49\x44\x41\x54\x78\xda\x63\xfc\xff\xff\xff\x7f\x06\x54\xc0\x88\xcc"
+    "\x61\x62\x20\x00\x86\x87\x02\x00\x1c\x62\x04\x0d\x31\xd8\xaf\xdd\x00\x00\x00\x00\x49\x45\x4e\x44\xae\x42\x60"
+    "\x82";
+
+Image plain_image(std::uint8_t red, std::uint8_t green, std::uint8_t blue) {
+  Image image{8, 8, {}};
+  for (int i = 0; i < 8 * 8; ++i) image.rgb.insert(image.rgb.end(), {red, green, blue});
+  return image;
+}
+
 class PhotoMasksTest : public ImageFolder {
  protected:
   // A photo whose mask is the photo itself, so that its latents are its mask.
@@ -68,6 +81,32 @@ TEST_F(PhotoMasksTest, FollowCropAndFlipOfTheirPhoto) {
     EXPECT_EQ(masks.without(), std::vector<std::string>{"c.png"});
     EXPECT_EQ(mask_file_hashes(found).size(), 2u);
   }
+}
+
+TEST_F(PhotoMasksTest, AreGreyAndBlackWhereTransparent) {
+  for (const char* name : {"a", "b", "c", "d"}) image(std::string(name) + ".png", 1, 8, 8);
+  write("a.mask.png", std::string(kWhiteOnTransparent, sizeof(kWhiteOnTransparent) - 1));
+  write("b.mask.png", model::encode_png(plain_image(255, 0, 0)));
+  write("c.mask.png", model::encode_png(plain_image(255, 255, 255)));
+  write("d.mask.png", model::encode_png(plain_image(0, 0, 0)));
+  const std::vector<Photo> found = photos();
+  EXPECT_TRUE(mask_problems(found).empty());
+  LatentOptions options;
+  options.crop.resolution = 8;
+  LatentCache latents(options, encode_grey);
+  std::vector<ImageFile> files;
+  for (const Photo& photo : found) files.push_back({photo.path, {}});
+  latents.load(files, {});
+  const PhotoMasks masks(found, latents, kFactor);
+  const torch::Tensor half = masks.of({{0, 0, false, 0}});
+  EXPECT_TRUE(half.slice(3, 0, 2).gt(1 - 1e-6).all().item<bool>());
+  EXPECT_TRUE(half.slice(3, 2).lt(1e-6).all().item<bool>()) << "white that is transparent";
+  const torch::Tensor red = masks.of({{0, 0, false, 1}});
+  EXPECT_TRUE(torch::allclose(red, torch::full_like(red, 76.0 / 255), 1e-5, 1e-6)) << "its grey, not its red";
+  EXPECT_FALSE(torch::allclose(red, torch::full_like(red, 77.0 / 255), 1e-5, 1e-6)) << "one level more must show";
+  ASSERT_EQ(masks.uniform().size(), 2u);
+  EXPECT_EQ(masks.uniform()[0].where, "c.png");
+  EXPECT_EQ(masks.uniform()[1].where, "d.png");
 }
 
 TEST_F(PhotoMasksTest, FaultsAreNamed) {

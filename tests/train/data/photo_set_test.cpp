@@ -40,6 +40,14 @@ TEST_F(PhotoSetTest, KohyasFoldersHaveRepeatsAndPrompt) {
   EXPECT_EQ(found.left_out.size(), 2u) << "a year is no number of repeats, and other folders are not read";
 }
 
+TEST(KohyaFolder, IsNoFolderOfACamera) {
+  for (const char* name : {"100_PANA", "101_FUJI", "999_0714", "123_A_B1"}) EXPECT_FALSE(kohya_folder(name)) << name;
+  for (const char* name : {"100_pana", "100_PANAM", "100_SKS", "10_PANAS", "100_SKS man"}) {
+    EXPECT_TRUE(kohya_folder(name)) << name;
+  }
+  EXPECT_EQ(kohya_folder("100_SKS man")->repeats, 100);
+}
+
 TEST_F(PhotoSetTest, SubjectsHaveTheirOwnPromptAndRepeats) {
   image_in("a", "1.png", 1);
   image_in("b/3_ohwx dog", "1.png", 2);
@@ -75,6 +83,50 @@ TEST_F(PhotoSetTest, HeldOutPhotosHaveTheCaptionsOfTraining) {
   EXPECT_EQ(captions(), (std::vector<std::string>{"ohwx laughs", "ohwx, on a beach"}));
   options_.use_captions = false;
   EXPECT_EQ(captions(), (std::vector<std::string>{"a photo of sks person", "a photo of sks person"}));
+}
+
+TEST_F(PhotoSetTest, HeldOutFoldersOfKohyasHaveTheirPrompts) {
+  image_in("held/10_ohwx man", "a.png", 1);
+  image_in("held/3_ohwx dog", "b.png", 2);
+  write("held/3_ohwx dog/b.txt", "[trigger] sleeps");
+  options_.concepts = {R"({"images": "me", "instance_prompt": "a photo of ohwx man"})"};
+  const PhotoFolder found = scan_held_out(options_, folder_ / "held");
+  ASSERT_EQ(found.photos.size(), 2u);
+  EXPECT_EQ(found.photos[0].name, "3_ohwx dog/b.png");
+  EXPECT_EQ(found.photos[0].caption, "ohwx man sleeps");
+  EXPECT_EQ(found.photos[1].caption, "ohwx man");
+  EXPECT_EQ(found.photos[1].repeats, 1) << "each counts once";
+  std::filesystem::create_directories(folder_ / "empty/4_x");
+  EXPECT_THROW(scan_held_out(options_, folder_ / "empty"), DataError);
+}
+
+TEST_F(PhotoSetTest, HeldOutPhotosHaveThePromptOfTheSubject) {
+  image_in("held", "1.png", 1);
+  image_in("held", "2.png", 2);
+  write("held/2.txt", "[trigger] laughs");
+  const auto captions = [&] {
+    const PhotoFolder found = scan_held_out(options_, folder_ / "held");
+    return std::vector<std::string>{found.photos.at(0).caption, found.photos.at(1).caption};
+  };
+  options_.concepts = {R"({"images": "me", "instance_prompt": "a photo of ohwx man"})"};
+  EXPECT_EQ(captions(), (std::vector<std::string>{"a photo of ohwx man", "ohwx man laughs"}));
+  options_.concepts.push_back(R"({"images": "you"})");
+  EXPECT_EQ(captions().at(1), "[trigger] laughs") << "of which subject is not known";
+  options_.trigger_word = "ohwx";
+  EXPECT_EQ(captions().at(1), "ohwx laughs");
+  options_.concepts = {"[1]"};
+  EXPECT_THROW(scan_held_out(options_, folder_ / "held"), ConfigError);
+}
+
+TEST_F(PhotoSetTest, WordsAreSaidOfASubject) {
+  std::vector<Photo> photos(2);
+  photos[0].caption = "OHWX man, laughing";
+  photos[1].caption = "a photo of sks person";
+  photos[1].subject = 1;
+  EXPECT_TRUE(is_said_of(photos, 0, "ohwx man"));
+  EXPECT_FALSE(is_said_of(photos, 0, "sks person"));
+  EXPECT_TRUE(is_said_of(photos, 1, "sks person"));
+  EXPECT_TRUE(is_said_of({}, 0, ""));
 }
 
 TEST_F(PhotoSetTest, MetadataGivesCaptionsAndFaces) {

@@ -53,6 +53,14 @@ TEST(RankEnv, ReadsTorchrunsContract) {
   EXPECT_EQ(env.attempt, 2);
 }
 
+TEST(RankEnv, ReadsTheRestartsThatSdtuneLaunchHasLeft) {
+  EXPECT_EQ(read(kTorchrun).restarts_left, 0);
+  Variables launched = kTorchrun;
+  launched["SDTUNE_RESTARTS_LEFT"] = "3";
+  EXPECT_EQ(read(launched).restarts_left, 3);
+  EXPECT_EQ(read({{"SDTUNE_RESTARTS_LEFT", "3"}}).restarts_left, 0) << "this is no rank";
+}
+
 TEST(RankEnv, NamesTheVariableThatIsWrong) {
   const auto with = [](const std::string& name, const std::string& value) {
     Variables changed = kTorchrun;

@@ -67,6 +67,21 @@ TEST(Slurm, NeedsNoHostsForOneTask) {
   EXPECT_EQ(env.world_size, 1);
 }
 
+TEST(Slurm, SaysMoreThanThePmiVariablesThatItSets) {
+  const Environment pmi2 = with(kStep, {{"PMI_RANK", "5"}, {"PMI_SIZE", "7"}});  // srun --mpi=pmi2
+  const RankEnv env = rank_of(pmi2);
+  EXPECT_EQ(env.rank, 5);
+  EXPECT_EQ(env.local_rank, 1);
+  EXPECT_EQ(env.local_world_size, 2);
+  EXPECT_EQ(env.master_address, "node02");
+  // mpirun inside of a job step, whose task is what starts the ranks.
+  const Environment place{{"MASTER_ADDR", "a"}, {"MASTER_PORT", "29500"}};
+  const RankEnv started = rank_of(with(with(kStep, place), {{"PMI_RANK", "3"}, {"PMI_SIZE", "14"}}));
+  EXPECT_EQ(started.rank, 3);
+  EXPECT_EQ(started.world_size, 14);
+  EXPECT_EQ(rank_of(with(with(pmi2, place), {{"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "1"}})).local_rank, 0);
+}
+
 TEST(OtherLaunchers, TorchrunComesFirst) {
   const RankEnv env =
       rank_of(with(kStep, {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}}));

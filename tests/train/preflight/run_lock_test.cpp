@@ -1,9 +1,27 @@
 #include "train/preflight/run_lock.h"
 
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 #include "model/base/error.h"
 #include "tests/support/scratch_folder.h"
+
+namespace {
+
+int error_of_flock = 0;  // 0: the kernel's flock
+
+}  // namespace
+
+// Takes the place of the C library's function in this whole program.
+extern "C" int flock(int descriptor, int operation) noexcept {
+  if (error_of_flock == 0) return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
+  errno = error_of_flock;
+  return -1;
+}
 
 namespace sdtune::train {
 namespace {
@@ -27,6 +45,26 @@ TEST(RunLock, IsHeldByOneAndFreeAfterwards) {
   }
   EXPECT_FALSE(RunLock::holder(file));
   const RunLock again(file);
+}
+
+// Lustre that was mounted without -o flock. Whoever asks must hear of it before a run does, as soon as there is a file.
+TEST(RunLock, SaysWhatToDoWhereTheDiskHasNoLocks) {
+  const test::ScratchFolder scratch;
+  const std::filesystem::path file = scratch.write("run.lock", "");
+  error_of_flock = ENOSYS;
+  const std::optional<Problem> problem = RunLock::holder(file);
+  std::string thrown;
+  try {
+    const RunLock lock(file);
+  } catch (const StorageError& error) {
+    thrown = error.problems().front().line();
+  }
+  error_of_flock = 0;
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->line(), thrown);
+  EXPECT_NE(thrown.find("cannot lock: Function not implemented; the disk must have flock"), std::string::npos)
+      << thrown;
+  EXPECT_FALSE(RunLock::holder(file));
 }
 
 }  // namespace

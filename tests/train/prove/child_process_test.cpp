@@ -35,6 +35,14 @@ TEST_F(Children, SaysHowEachEnded) {
   EXPECT_EQ(run_children({{{"/nowhere/at/all"}, {}, folder_.path() / "d"}}, seconds(30), stop_).codes.front(), 127);
 }
 
+TEST_F(Children, EndAlsoWhereTheKernelDoesNotTellHow) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  const ChildrenEnd end = run_children({shell("exit 0", "a"), shell("exit 7", "b")}, seconds(30), stop_);
+  std::signal(SIGCHLD, before);
+  EXPECT_EQ(end.codes, (std::vector<int>{1, 1})) << "a success that is not known is none";
+  EXPECT_FALSE(end.out_of_time);
+}
+
 TEST_F(Children, HaveTheirOwnEnvironmentAndOutput) {
   Child child = shell("echo $RANK; echo trouble >&2");
   child.environment = {{"RANK", "3"}};

@@ -3,6 +3,8 @@
 #include <c10/core/Allocator.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "tests/support/no_portrait_readers.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/tiny_training.h"
@@ -112,6 +114,16 @@ TEST(MemoryHint, NamesWhatIsNotOnYet) {
   config.run.method = "lora";
   EXPECT_EQ(memory_hint(config).find("gradient_checkpointing"), std::string::npos);
   EXPECT_EQ(memory_hint(config).find("lora"), std::string::npos);
+}
+
+// With lion use_8bit_adam is refused, and adamw_8bit is it.
+TEST(MemoryHint, NamesEightBitAdamToAdamAlone) {
+  for (const char* optimizer : {"adamw", "adamw_8bit", "adafactor", "lion", "prodigy"}) {
+    TrainConfig config;
+    config.optim.optimizer = optimizer;
+    const bool is_named = memory_hint(config).find("use_8bit_adam") != std::string::npos;
+    EXPECT_EQ(is_named, std::string(optimizer) == "adamw") << optimizer;
+  }
 }
 
 }  // namespace

@@ -6,7 +6,9 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "model/files/file_system.h"
 #include "model/image/image_read.h"
 #include "model/image/png_write.h"
 #include "model/pipeline/bundle.h"
@@ -40,6 +42,27 @@ TEST(PairsThatFit, IsOneOfFewerStepsBeforeItIsNone) {
   EXPECT_EQ(fits(6.99, 5, kImage), Found(1, 24));
   EXPECT_EQ(fits(6.41, 5, kImage), Found(1, 10));
   EXPECT_EQ(fits(6.39, 5, kImage), Found(0, 0));
+}
+
+Photo captioned_photo(const std::string& caption, std::size_t subject) {
+  Photo photo;
+  photo.caption = caption;
+  photo.subject = subject;
+  return photo;
+}
+
+// Kohya's folders and captions of all photos leave the instance prompt untrained.
+TEST(ReportPrompt, HasWordsThatWereTrained) {
+  DataOptions options;
+  const auto prompt_of = [&](const std::vector<Photo>& photos) { return report_prompt(options, photos); };
+  EXPECT_EQ(prompt_of({captioned_photo("sks person laughs", 0)}), "a photo of sks person");
+  EXPECT_EQ(prompt_of({captioned_photo("ohwx man", 0), captioned_photo("ohwx man laughs", 0)}), "ohwx man");
+  EXPECT_EQ(prompt_of({captioned_photo("a photo of sks person", 1), captioned_photo("ohwx man", 0)}), "ohwx man");
+  EXPECT_EQ(prompt_of({}), "a photo of sks person");
+  options.trigger_word = "ohwx";
+  EXPECT_EQ(prompt_of({captioned_photo("ohwx, on a beach", 0)}), "ohwx, on a beach");
+  options.instance_prompt = "a photo of [trigger]";
+  EXPECT_EQ(prompt_of({captioned_photo("ohwx, on a beach", 0)}), "a photo of ohwx");
 }
 
 class ReportImages : public testing::Test {
@@ -79,6 +102,13 @@ TEST_F(ReportImages, AreOfBaseAndModelAndOfTheSameSeeds) {
   std::filesystem::copy(scratch_.path() / "base", run_ / "model", std::filesystem::copy_options::recursive);
   ASSERT_EQ(write(std::numeric_limits<double>::infinity()), 2);
   EXPECT_EQ(image("base-00_seed-6.png").rgb, image("model-00_seed-6.png").rgb);
+}
+
+TEST_F(ReportImages, AreOfTheGivenPrompt) {
+  ASSERT_EQ(write_report_images(real_file_system(),
+                                {config_, run_, torch::kCPU, torch::kFloat32, 1e9, &monotonic_seconds, "ab"}, stop_),
+            2);
+  EXPECT_EQ(read_file(comparison_folder(run_) / "prompt.txt"), "ab");
 }
 
 TEST_F(ReportImages, AreNoneWithoutTimeOrWhereValidationShowsThem) {

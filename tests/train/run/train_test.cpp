@@ -5,7 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <functional>
+#include <iterator>
 #include <new>
 #include <stdexcept>
 
@@ -154,6 +157,24 @@ TEST_F(TrainEnds, WithWhatWasTrainedSavedWhereOnlyAValidationFailed) {
   config_.checkpoint.resume_from_checkpoint = "latest";
   run();
   EXPECT_EQ(thrower_.ends.back(), RunEnd::kDone);
+}
+
+// A model of many gigabytes whose export was killed would lie beside the new run for ever.
+TEST_F(TrainEnds, WithNothingLeftOfTheRunThatItOverwrites) {
+  std::vector<std::filesystem::path> left;
+  for (const char* name : {"model", ".model.partial", ".model.old", "best", ".best.partial", ".best.old"}) {
+    left.push_back(scratch_.path() / "run" / name);
+    scratch_.write("run/" + std::string(name) + "/unet/weights", "of an earlier run");
+  }
+  std::vector<std::filesystem::path> seen;
+  thrower_.in_step = [&] {  // before the model of this run is written
+    std::copy_if(left.begin(), left.end(), std::back_inserter(seen),
+                 [](const std::filesystem::path& path) { return std::filesystem::exists(path); });
+  };
+  config_.run.overwrite = true;
+  run();
+  EXPECT_TRUE(seen.empty()) << seen.front();
+  EXPECT_EQ(thrower_.ends, (std::vector<RunEnd>{RunEnd::kDone}));
 }
 
 }  // namespace
