@@ -13,8 +13,11 @@
     .venv/bin/python scripts/bench.py plan                       # what `sdtune plan` predicts, against the runs
 
 Both sides are measured in float32, and each at its best: every number format and memory layout of either is timed first and the
-fastest is kept. Before that their results are compared (bench/compare.py). A figure is the median of the ratios of neighbouring
-rounds (above 1: sdtune is faster) with the spread of equal runs beside it: the same side against itself in neighbouring rounds.
+fastest is kept, that of diffusers with settings of memory beside glibc's defaults too (bench/environment.py). Of the first four lines
+above the results of both sides are compared before that, and the JSON has relative_errors (bench/compare.py). Of train, whole commands
+and stable-diffusion.cpp nothing is compared here: the tests compare what both sides compute (tests/python).
+A figure is the median of the ratios of neighbouring rounds (above 1: sdtune is faster) with the spread of equal runs beside it: the
+same side against itself in neighbouring rounds.
 """
 
 from __future__ import annotations

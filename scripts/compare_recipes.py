@@ -127,7 +127,7 @@ def judge_of(eval_flags: str) -> str:
 
 
 def figures(evaluation: dict) -> dict[str, float]:
-    """The columns of eval_table.py that were measured of the tuned model."""
+    """The columns of eval_table.py that were measured."""
     values = {column.name: column.read(evaluation) for column in COLUMNS}
     return {name: round(value, 4) for name, value in values.items() if not math.isnan(value)}
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Is the best step's model better than the last step's? Tunes the portrait base on each of the ten reserved subjects twice too
 # long, with identity evaluations, evaluates both models of each run, and writes the paired differences:
-# FOLDER/eval_best.json and .md. A subject that is done is not done again.
+# FOLDER/eval_best.json and .md. A subject that is done is not done again; FOLDER/settings.json says with what the results were made,
+# and with other settings the folder is refused.
 #
 #   scripts/eval_best.sh [FOLDER]      default: runs/best
 #
@@ -16,6 +17,8 @@ detail=$(python3 scripts/eval_settings.py detail "$base")
 read -r -a eval_flags <<< "${EVAL_FLAGS:-}"
 train_flags=(--base "$base" --max-train-steps 1000 --checkpointing-steps 100 --identity-steps 100)
 [ -z "${JUDGE:-}" ] || { eval_flags+=(--judge "$JUDGE"); train_flags+=(--identity-judge "$JUDGE"); }
+python3 scripts/eval_settings.py keep "$folder" "$base" "detail=$detail" "train_flags=${train_flags[*]}" "eval_flags=${EVAL_FLAGS:-}" \
+  "judge=${JUDGE:-}"
 # Both with the seeds of eval and with others, which the table averages.
 evaluate() {
   "$program" eval --model "$here/run" --base "$base" --images "$here/photos" --output "$here/$1-2" --seed 100000 "${eval_flags[@]}"

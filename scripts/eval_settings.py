@@ -4,8 +4,9 @@
     python3 scripts/eval_settings.py detail BASE                     the people that the base generates: 64 or 128
     python3 scripts/eval_settings.py keep FOLDER BASE NAME=TEXT ...  writes FOLDER/settings.json, or compares with it
 
-The settings are the base's name, the hash of its weights, and what is given. A folder of other settings is refused with exit code 2: its
-results would be reported as these settings'. So is one that has results and no settings.json; remove it, or choose another folder.
+The settings are the base's name, the hashes of its files and of the portrait classifier's, the version that the program prints, and what is
+given. A folder of other settings is refused with exit code 2: its results would be reported as these settings'. So is one that has results and
+no settings.json; remove it, or choose another folder. SDTUNE_PROGRAM names another program than .venv/bin/sdtune.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -39,18 +41,29 @@ def detail_of_base(name: str) -> str:
     return "128" if resolution >= 128 else "64"
 
 
-def hash_of_weights(folder: Path) -> str:
-    """Of all its safetensors, by name."""
+def hash_of_files(folder: Path) -> str:
+    """Of all its files, by name: weights, train's defaults, the scheduler. Its card alone changes no result."""
     total = hashlib.sha256()
-    for path in sorted(folder.rglob("*.safetensors")):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "README.md"):
         total.update(f"{path.relative_to(folder)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return total.hexdigest()
+
+
+def version_of_program() -> str:
+    """As it prints it. Its bytes are others after each build, also after one of the same sources with other options."""
+    program = os.environ.get("SDTUNE_PROGRAM") or ".venv/bin/sdtune"
+    try:
+        asked = subprocess.run([program, "--version"], cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SystemExit(f"{program} --version: {error}") from error
+    return asked.stdout.strip()
 
 
 def settings_of(base: str, given: dict[str, str]) -> dict[str, str]:
     """`judge` among them is a folder; where it is empty, eval takes the bundled one of the base's resolution."""
     judge = ROOT / given["judge"] if given.get("judge") else bundled("portrait-judge" if detail_of_base(base) == "64" else "portrait-judge-128")
-    return {"base": base, "base_weights": hash_of_weights(folder_of_base(base)), "judge_weights": hash_of_weights(judge), **given}
+    return {"base": base, "base_files": hash_of_files(folder_of_base(base)), "judge_files": hash_of_files(judge),
+            "program": version_of_program(), **given}
 
 
 def keep_settings(folder: Path, settings: dict[str, str]) -> None:

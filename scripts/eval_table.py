@@ -54,21 +54,30 @@ def of_row(row: str, figure: str) -> Callable[[dict], float]:
     return lambda evaluation: evaluation["rows"][row].get(figure, {}).get("value", math.nan)
 
 
+def beside(name: str, figure: str, rows: str, share: bool = True) -> list[Column]:
+    """The same figure of other rows, which have no bar."""
+    return [Column(f"{name}, {row}", of_row(row, figure), share=share) for row in rows.split()]
+
+
 COLUMNS = [
     Column("attribute match", of_row("tuned", "attribute_match"), 0.90, 0.75, share=True),
+    *beside("attribute match", "attribute_match", "renders base shuffled"),
     Column("subject fidelity", of_row("tuned", "subject_fidelity"), 0.92, 0.70),
+    *beside("subject fidelity", "subject_fidelity", "renders base shuffled", share=False),
     Column("accepted", of_row("tuned", "accepted"), share=True),
     Column("accepted, renders", of_row("renders", "accepted"), share=True),
     Column("accepted, share of renders", lambda evaluation: evaluation["accepted_of_renders"], 0.95, 0.75),
-    Column("accepted, base", of_row("base", "accepted"), share=True),
-    Column("accepted, shuffled", of_row("shuffled", "accepted"), share=True),
+    *beside("accepted", "accepted", "base shuffled"),
     Column("prompt fidelity", of_row("tuned", "prompt_fidelity"), 0.94, 0.75, share=True),
+    *beside("prompt fidelity", "prompt_fidelity", "renders base shuffled"),
     Column("diversity kept", lambda evaluation: evaluation["diversity_kept"], 0.95, 0.85),
     Column("leak", of_row("tuned", "leak"), 0.02, 0.08, smaller=True, share=True),
+    *beside("leak", "leak", "renders base"),
     Column("copied", of_row("tuned", "copied"), 0.12, smaller=True, share=True),
+    *beside("copied", "copied", "renders base"),
     *(Column(f"sharpness, {band}, against renders", of_row("tuned", f"sharpness_{band}"), 0.85, most=1.15) for band in ("fine", "middle", "coarse")),
     Column("marks that the person has", of_row("tuned", "marks_match"), 0.80, share=True),
-    Column("marks, renders", of_row("renders", "marks_match"), share=True),
+    *beside("marks", "marks_match", "renders base shuffled"),
     Column("training, s", lambda evaluation: evaluation.get("train_seconds", math.nan), 180, 180, smaller=True),
 ]
 

@@ -13,6 +13,7 @@ import argparse
 import json
 import re
 import sys
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,9 +25,10 @@ README = ROOT / "README.md"
 HEAD = """# Speed, by kind of processor
 
 Written by `scripts/make_performance_table.py` of [measurements/speed](measurements/speed), which `scripts/bench.py` measured: processes of
-sdtune and of diffusers take turns on one machine, after their results were compared. A ratio is the median of neighbouring rounds; **above 1
+sdtune and of diffusers take turns on one machine. A ratio is the median of neighbouring rounds; **above 1
 sdtune is faster**, and what is below is bold. In parentheses the least and the most of so many rounds, and the number formats of sdtune and of diffusers. A
-dash: not measured on that kind.
+dash: not measured on that kind. †: the results of both sides were not compared before they were timed, as those of the other rows were; what training steps,
+whole commands and stable-diffusion.cpp compute is compared by the tests (tests/python).
 """
 NEXT = """
 ## Measure yours
@@ -49,14 +51,20 @@ ROWS = {
     "encode": "20 photos of 512 px encoded at SD 1.5's size, a whole command",
     "checkpoint": "a checkpoint at SD 1.5's size until the disk has it, float32; sdtune's is hashed and read back too",
     "export": "save_pretrained at SD 1.5's size until the disk has it, float32",
-    "start": "an image of portrait-64, a whole command", "start-before": "the same against the program of 68da9cb",
+    "start": "an image of portrait-64, a whole command",
+    "start-before": "an image of portrait-64, a whole command, against the program of 68da9cb",
     "dreambooth-before": "DreamBooth of portrait-64 with defaults, a whole command, against the program of 68da9cb",
     "import": "import sdtune, and diffusers' pipeline",
     "peer": "sampling step with guidance, SD 1.5 size, 512 px, against stable-diffusion.cpp",
 }
+PLAIN = "plain"  # glibc's defaults (bench/environment.py); files without an environment were measured so
 OWN_BATCH = {"10m": 8, "sd15": 1}  # what bench.py takes without --batch (bench/models.py, whose packages this script does without)
 PAIRS = {"each_at_its_best": "Each at its best", "both_float32": "Both in float32",
-         "against_compiled": "Each at its best, diffusers under torch.compile, whose compilation is not counted"}
+         "against_compiled": "Each at its best, diffusers under torch.compile, whose compilation is not counted",
+         "one_configuration": "One configuration of each: the other side was tried in no other number format or layout"}
+NOT_COMPARED = "†"  # bench.py compared no results before the rounds
+SINCE_FIRST_STEP = "°"  # a training's peak memory without its start
+OTHERS = ("peer", "start-before", "dreambooth-before")  # rows whose other side is not diffusers
 
 # README's rows: the row's name here, the pair, and what it is called there. Without a pair: each at its best, then both in float32.
 SUMMARY = (
@@ -74,7 +82,7 @@ SUMMARY = (
     ("train_portrait-64", None, "training step, portrait-64's defaults"),
     ("checkpoint", None, "checkpoint, SD 1.5; sdtune's is hashed and read back too"),
     ("export", None, "`save_pretrained`, SD 1.5; sdtune's is read back too"),
-    ("peer", None, "sampling step, SD 1.5, 512 px, against stable-diffusion.cpp without BLAS"),
+    ("peer", None, "sampling step, SD 1.5, 512 px, against one configuration of stable-diffusion.cpp, without BLAS"),
 )
 SUMMARY_OF_MEMORY = (("train_sd15_b1", "SD 1.5"), ("lora_sd15_b1", "LoRA, SD 1.5"), ("train_10m_b4", "10 M parameters"))
 SUMMARY_BEGINS, SUMMARY_ENDS = "<!-- written by scripts/make_performance_table.py -->\n", "<!-- until here -->\n"
@@ -91,13 +99,25 @@ class Figure:
     most: float
     peak: tuple[float, float] | None  # GiB
     rounds: int
+    is_compared: bool  # the results, before the rounds
+    environment: str  # of diffusers' processes
+    since: str  # when the peak began to count
 
-    def bold_if_behind(self) -> str:
-        return f"{self.ratio:.2f}" if self.ratio >= 1 else f"**{self.ratio:.2f}**"
+    def marked(self) -> str:
+        """Bold where sdtune is behind."""
+        ratio = f"{self.ratio:.2f}" if self.ratio >= 1 else f"**{self.ratio:.2f}**"
+        return ratio + ("" if self.is_compared else NOT_COMPARED)
 
     def cell(self) -> str:
-        formats = f"{short(self.ours)}, {short(self.theirs)}"
-        return f"{self.bold_if_behind()} ({self.least:.2f} to {self.most:.2f} in {self.rounds}; {formats})"
+        formats = f"{short(self.ours)}, {short(self.theirs)}" + (f" with {self.environment}" if self.environment != PLAIN else "")
+        return f"{self.marked()} ({self.least:.2f} to {self.most:.2f} in {self.rounds}; {formats})"
+
+    def summary(self) -> str:
+        """README's: with the range where the rounds do not agree on which side is faster."""
+        return self.marked() + (f" ({self.least:.2f} to {self.most:.2f})" if self.least < 1 < self.most else "")
+
+    def peak_mark(self) -> str:
+        return SINCE_FIRST_STEP if self.since == "first step" else ""
 
 
 def short(candidate: str) -> str:
@@ -105,18 +125,33 @@ def short(candidate: str) -> str:
     return candidate.split(",")[0].replace("bfloat16", "bf16")
 
 
-def figure_of(pair: dict[str, object]) -> Figure:
+def figure_of(pair: dict[str, object], is_compared: bool) -> Figure:
     peaks = pair.get("peak_memory_gib_ours"), pair.get("peak_memory_gib_theirs")
     return Figure(str(pair["ours"]), str(pair["theirs"]), pair["ratio"], pair["ratio_min"], pair["ratio_max"],
-                  None if None in peaks else peaks, len(pair["ours_s"]))
+                  None if None in peaks else peaks, len(pair["ours_s"]), is_compared, pair.get("environment", PLAIN),
+                  pair.get("peak_memory_since", "start"))
+
+
+def pairs_of(measured: dict[str, object]) -> dict[str, dict[str, object]]:
+    """By name. Older files have one, in which sdtune's format is float32."""
+    if "ratio" in measured:
+        return {"each_at_its_best": {"ours": measured.get("our_dtype", "float32"), "theirs": measured["diffusers_best"], **measured}}
+    return {name: measured[name] for name in PAIRS if name in measured}
+
+
+def has_candidates(measured: dict[str, object]) -> bool:
+    """Whether the other side was tried in several number formats or layouts, of which the best was kept."""
+    timed = dict(measured.get("candidates_s") or {}).get("theirs") or measured.get("diffusers_candidates_s") or {}
+    ended = [name for name in measured.get("ended_after_s") or {} if name.startswith("theirs")]
+    return len(timed) + len(ended) > 1
 
 
 def figures(measured: dict[str, object]) -> dict[str, Figure]:
-    """By pair. Older files have one, in which sdtune's format is float32."""
-    if "ratio" in measured:
-        both = {"ours": measured.get("our_dtype", "float32"), "theirs": measured["diffusers_best"], **measured}
-        return {"each_at_its_best": figure_of(both)}
-    return {name: figure_of(measured[name]) for name in PAIRS if name in measured}
+    """By pair; where one configuration was tried nothing is at its best."""
+    found = {name: figure_of(pair, "relative_errors" in measured) for name, pair in pairs_of(measured).items()}
+    if not has_candidates(measured) and "each_at_its_best" in found:
+        found["one_configuration"] = found.pop("each_at_its_best")
+    return found
 
 
 def check_batch(name: str, row: str, measured: dict[str, object]) -> None:
@@ -160,7 +195,7 @@ def peaks(found: dict[str, dict[str, dict[str, object]]], processors: list[str])
         cells = []
         for one in processors:
             figure = figures(by_processor[one]).get("each_at_its_best") if one in by_processor else None
-            cells.append(f"{figure.peak[0]:.2f}, {figure.peak[1]:.2f}" if figure and figure.peak else "-")
+            cells.append(f"{figure.peak[0]:.2f}, {figure.peak[1]:.2f}{figure.peak_mark()}" if figure and figure.peak else "-")
         if any(cell != "-" for cell in cells):
             lines.append(f"| {ROWS[row]} | " + " | ".join(cells) + " |")
     return lines
@@ -191,27 +226,52 @@ def summary_cell(measured: dict[str, object] | None, pair: str | None) -> str:
     """Each at its best / both in float32, a dash in place of the first where it was not measured; one figure where they are the same pair or the
     second was not measured."""
     pairs = figures(measured) if measured else {}
-    wanted = [pairs.get(name) for name in ((pair,) if pair else ("each_at_its_best", "both_float32"))]
-    cells = [figure.bold_if_behind() for figure in dict.fromkeys(wanted) if figure]
+    best = "one_configuration" if "one_configuration" in pairs else "each_at_its_best"
+    wanted = [pairs.get(name) for name in ((pair,) if pair else (best, "both_float32"))]
+    cells = [figure.summary() for figure in dict.fromkeys(wanted) if figure]
     return " / ".join(cells if wanted[0] or not cells else ["-", *cells]) or "-"
 
 
 def memory_cell(measured: dict[str, object] | None) -> str:
     figure = figures(measured).get("each_at_its_best") if measured else None
-    return f"{figure.peak[0] / figure.peak[1]:.2f}" if figure and figure.peak else "-"
+    return f"{figure.peak[0] / figure.peak[1]:.2f}{figure.peak_mark()}" if figure and figure.peak else "-"
+
+
+def without_environments(found: dict[str, dict[str, dict[str, object]]]) -> str:
+    """The rows against diffusers that were measured in glibc's own environment alone, by processor; empty where there are none."""
+    tried: dict[str, list[str]] = {}
+    untried: dict[str, list[str]] = {}
+    for row, by_processor in found.items():
+        for processor, measured in by_processor.items():
+            if row not in OTHERS:
+                is_tried = all("environment" in pair for pair in pairs_of(measured).values())
+                (tried if is_tried else untried).setdefault(processor, []).append(ROWS[row])
+    if not tried and untried:
+        return "every row against diffusers"
+    rows = {processor: ", ".join(names) if processor in tried else "all" for processor, names in sorted(untried.items())}
+    return "; ".join(f"on {processor}: {names}" for processor, names in rows.items())
+
+
+def environments(found: dict[str, dict[str, dict[str, object]]], own: str, settings: str) -> str:
+    """What is to be known of both sides' memory, in lines; `own` and `settings` name the pages on sdtune's and on LibTorch's."""
+    rest = without_environments(found)
+    text = (f"sdtune keeps freed memory of tensors for the next one ({own}). diffusers is timed with glibc's defaults and with the settings of memory that serve "
+            f"every LibTorch process ({settings}), and the faster counts" + (f"; measured before that, with glibc's defaults alone: {rest}." if rest else "."))
+    return "\n".join(textwrap.wrap(text, 140, break_long_words=False, break_on_hyphens=False))
 
 
 def summary() -> str:
-    """README's table, which a kind of processor on which a row was not measured has a dash in."""
+    """README's table, which a kind of processor on which a row was not measured has a dash in, and a sentence on its environments."""
     found = read_all()
     processors = sorted({processor for by_processor in found.values() for processor in by_processor})
     lines = ["| speed, as a multiple of the other's | " + " | ".join(processors) + " |", "|---" * (len(processors) + 1) + "|"]
     for row, pair, name in SUMMARY:
         lines.append(f"| {name} | " + " | ".join(summary_cell(found[row].get(one), pair) for one in processors) + " |")
-    lines.append("| **peak memory of a training step, as a share of the other's** |" + " |" * len(processors))
-    for row, name in SUMMARY_OF_MEMORY:
-        lines.append(f"| {name} | " + " | ".join(memory_cell(found[row].get(one)) for one in processors) + " |")
-    return "\n".join(lines) + "\n"
+    peaks = [f"| {name} | " + " | ".join(memory_cell(found[row].get(one)) for one in processors) + " |" for row, name in SUMMARY_OF_MEMORY]
+    since = f", {SINCE_FIRST_STEP} from its first step" if SINCE_FIRST_STEP in "".join(peaks) else ""
+    lines += [f"| **peak memory of a training process, from its start{since}, as a share of the other's** |" + " |" * len(processors), *peaks, ""]
+    in_table = {row: found[row] for row, _, _ in SUMMARY}
+    return "\n".join([*lines, environments(in_table, "docs/cpu.md", "docs/portrait_base.md")]) + "\n"
 
 
 def readme() -> str:
@@ -226,11 +286,14 @@ def readme() -> str:
 def page() -> str:
     found = read_all()
     processors = sorted({processor for by_processor in found.values() for processor in by_processor})
-    lines = [HEAD]
+    lines = [HEAD + environments(found, "[cpu.md](cpu.md)", "[portrait_base.md](portrait_base.md)") + "\n"]
     for pair, title in PAIRS.items():
         lines += [f"## {title}", *table(found, pair, processors), ""]
-    lines += ["## Peak memory, each at its best", "Of the whole process: of `train` from its start, of the others during the calls, the loaded weights included.", "",
-              *peaks(found, processors), "", *growth(), "## Of which commit", ""]
+    memory = peaks(found, processors)
+    since = f" ({SINCE_FIRST_STEP}: from its first step)" if SINCE_FIRST_STEP in "".join(memory) else ""
+    lines += ["## Peak memory, each at its best",
+              f"Of the whole process: of `train` from its start{since}, of the others during the calls, the loaded weights included.", "",
+              *memory, "", *growth(), "## Of which commit", ""]
     for processor in processors:
         commits: dict[str, list[str]] = {}
         for row, by_processor in found.items():

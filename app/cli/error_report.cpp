@@ -60,8 +60,8 @@ Report describe(const std::exception_ptr& exception) {
     return {error.code(), error.problems(), error_type(error)};
   } catch (const c10::Error& error) {
     return describe_torch_error(error);
-  } catch (const std::bad_alloc&) {
-    return {ExitCode::kOutOfMemory, {{"memory", "the system has no memory left", kMemoryHint}}, "OutOfMemoryError"};
+  } catch (const std::bad_alloc& error) {
+    return {ExitCode::kOutOfMemory, {{"memory", model::words_of(error), kMemoryHint}}, "OutOfMemoryError"};
   } catch (const std::filesystem::filesystem_error& error) {
     return {ExitCode::kStorage, {{error.path1().string(), error.code().message(), ""}}, "StorageError"};
   } catch (const std::exception& error) {

@@ -1,13 +1,26 @@
 // What libsdtune_cuda.so offers: our kernels as plain functions on raw pointers and a stream, filled in when the
 // library is loaded (device.h). No LibTorch and no CUDA header, so the kernels build without the one and the program
 // without the other. All pointers are of the device unless said otherwise. Nothing synchronises. A launch that fails
-// throws std::runtime_error naming kernel, device and grid; arguments out of range throw std::invalid_argument. The
-// optimizers' kernels have a table of their own (train/optim/optimizer_table.h).
+// throws std::runtime_error naming kernel, device and grid, or KernelOutOfMemory; arguments out of range throw
+// std::invalid_argument. The optimizers' kernels have a table of their own (train/optim/optimizer_table.h).
 #pragma once
 
 #include <cstdint>
+#include <new>
+#include <string>
+#include <utility>
 
 namespace sdtune::model {
+
+// The device had no memory left for a launch: a kernel's code is loaded when it is first launched.
+class KernelOutOfMemory : public std::bad_alloc {
+ public:
+  explicit KernelOutOfMemory(std::string what) : what_(std::move(what)) {}
+  const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  std::string what_;
+};
 
 // Element types of kernels that take several.
 enum class CudaType : std::int32_t { kFloat32 = 0, kBFloat16 = 1, kFloat16 = 2 };

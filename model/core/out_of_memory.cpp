@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "model/core/cuda_table.h"
+
 namespace sdtune::model {
 
 bool is_out_of_memory(const c10::Error& error) {
@@ -22,6 +24,16 @@ bool is_out_of_memory(const c10::Error& error) {
   const auto has = [&](std::string_view sign) { return text.find(sign) != std::string_view::npos; };
   if (has("NVML_SUCCESS") && has("CUDACachingAllocator.cpp")) return true;
   return std::any_of(kSigns.begin(), kSigns.end(), has);
+}
+
+bool is_out_of_memory(const std::exception& error) {
+  if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error)) return is_out_of_memory(*torch_error);
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+}
+
+std::string words_of(const std::bad_alloc& error) {
+  const bool is_of_device = dynamic_cast<const KernelOutOfMemory*>(&error) != nullptr;
+  return is_of_device ? error.what() : "the system has no memory left";
 }
 
 }  // namespace sdtune::model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import operator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,9 +52,29 @@ def plan(config: TrainConfig, *, photos: int | None = None, gpus: PathText | Non
     return Plan(native_plan(config, photos=photos, gpus=gpus, savings=savings, ranks=ranks))
 
 
-def prompts_of(prompt: str | Sequence[str], copies: int) -> list[str]:
-    """The text of each image of a call."""
-    return [text for text in ([prompt] if isinstance(prompt, str) else prompt) for _ in range(copies)]
+def listed(given: Any) -> Any:
+    """What an array, a generator or the like holds as a list, since it is read twice; anything else as it is."""
+    if isinstance(given, str | bytes):
+        return given
+    try:
+        return list(given)
+    except TypeError:  # a number, or what the core refuses by name
+        return given
+
+
+def seed_of(given: Any) -> Any:
+    """The same of a seed, of which an array without axes is a number."""
+    try:
+        return operator.index(given)
+    except TypeError:
+        return listed(given)
+
+
+def prompts_of(prompt: str | list[str], images: Any) -> list[str]:
+    """The text of each image of a call, which returned these."""
+    prompts = [prompt] if isinstance(prompt, str) else prompt
+    copies = 1 if images is None else len(images) // max(1, len(prompts))
+    return [text for text in prompts for _ in range(copies)]
 
 
 def seeds_of(keywords: dict[str, Any], count: int) -> list[int | None]:
@@ -62,7 +82,7 @@ def seeds_of(keywords: dict[str, Any], count: int) -> list[int | None]:
     if keywords.get("generator") is not None or keywords.get("latents") is not None:
         return [None] * count
     seed = keywords.get("seed")
-    seeds = [0 if seed is None else seed] * count if seed is None or not hasattr(seed, "__len__") else list(seed)
+    seeds = seed if isinstance(seed, list) else [0 if seed is None else seed]
     return [int(one) for one in (seeds * count if len(seeds) == 1 else seeds)]
 
 
@@ -70,8 +90,9 @@ def generate(pipe: _native.StableDiffusionPipeline, prompt: Any, **keywords: Any
     """A call of a pipeline."""
     names = ("on_step", "callback_on_step_end", "callback_on_step_end_tensor_inputs")
     keywords["on_step"] = step_callback(pipe, *(keywords.pop(name, None) for name in names))
+    prompt, keywords["seed"] = listed(prompt), seed_of(keywords.get("seed"))
     images = native_generate(pipe, prompt, **keywords).images
-    prompts = prompts_of(prompt, keywords.get("num_images_per_prompt") or 1)
+    prompts = prompts_of(prompt, images)
     return PipelineOutput(images, prompts, seeds_of(keywords, len(prompts)))
 
 

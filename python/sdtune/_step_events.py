@@ -29,11 +29,17 @@ def color_charts(factor: int) -> Floats:
 def latent_colors(pipe: _native.StableDiffusionPipeline) -> np.ndarray[Any, Any]:
     """[C + 1, 3]: the linear map, with a constant, from a cell of the pipeline's latents to the mean colour of its pixels in [0, 1].
 
-    Least squares over charts that the VAE itself encodes, so that it suits any VAE: one encoding of 4 small images.
+    Least squares over charts that the VAE itself encodes, so that it suits any VAE: one encoding of 4 small images. Of a VAE whose
+    numbers are not finite, as one whose float16 overflows, grey.
     """
     factor, config = pipe.vae_scale_factor, pipe.vae.config
     charts = color_charts(factor)
-    mean, _ = pipe.vae.encode(charts)
+    core: Any = pipe  # whose stub does not have the next method
+    mean = core._encode_images(charts)
+    if not np.isfinite(mean).all():
+        grey: np.ndarray[Any, Any] = np.zeros((mean.shape[1] + 1, 3))
+        grey[-1] = 0.5
+        return grey
     latents = (mean - (config.get("shift_factor") or 0.0)) * config.get("scaling_factor", 0.18215)
     cells = np.moveaxis(latents, 1, -1).reshape(-1, latents.shape[1])
     colors = charts.reshape(CHARTS, 3, CELLS, factor, CELLS, factor).mean(axis=(3, 5)) / 2 + 0.5

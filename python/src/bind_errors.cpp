@@ -79,9 +79,17 @@ void translate(std::exception_ptr thrown) {
     } else {  // a broken call contract: a shape, a device, an order of calls
       PyErr_SetString(PyExc_RuntimeError, error.what_without_backtrace());
     }
-  } catch (const std::bad_alloc&) {
-    raise_out_of_memory("an allocation failed");
+  } catch (const std::bad_alloc& error) {
+    raise_out_of_memory(model::words_of(error));
   }
+}
+
+py::tuple problem_texts(const Problem& problem) {
+  return py::make_tuple(problem.where, problem.what, problem.hint);
+}
+
+Problem problem_of_texts(const py::tuple& texts) {
+  return {texts[0].cast<std::string>(), texts[1].cast<std::string>(), texts[2].cast<std::string>()};
 }
 
 }  // namespace
@@ -93,7 +101,13 @@ void register_errors(py::module_& module) {
       .def_readonly("what", &Problem::what, "What is wrong, with the value got and what is allowed.")
       .def_readonly("hint", &Problem::hint, "What to do; may be empty.")
       .def("__str__", &Problem::line)
-      .def("__repr__", [](const Problem& problem) { return "<Problem " + problem.line() + ">"; });
+      .def("__repr__", [](const Problem& problem) { return "<Problem " + problem.line() + ">"; })
+      .def(
+          "__eq__",
+          [](const Problem& one, const Problem& other) { return problem_texts(one).equal(problem_texts(other)); },
+          py::is_operator())  // of anything else it says NotImplemented
+      .def("__hash__", [](const Problem& problem) { return py::hash(problem_texts(problem)); })
+      .def(py::pickle(&problem_texts, &problem_of_texts));  // and with it the errors that have it
   add_types(module);
   py::register_exception_translator(&translate);
 }

@@ -96,7 +96,7 @@ void add_unet(py::module_& module) {
             return model::load_unet(path, dtype_on(dtype, where), where).ptr();
           },
           py::arg("path"), py::arg("dtype") = "float32", py::arg("device") = "auto",
-          py::call_guard<py::gil_scoped_release>(),
+          py::call_guard<UnforkedProcess, py::gil_scoped_release>(),
           "Loads a folder with config.json and diffusion_pytorch_model.safetensors, such as MODEL/unet.")
       .def("__call__", &run_unet, py::arg("sample"), py::arg("timestep"), py::arg("encoder_hidden_states"),
            py::arg("added_cond_kwargs") = py::none(), py::call_guard<ComputeScope>(),
@@ -114,7 +114,7 @@ void add_vae(py::module_& module) {
             return model::load_vae(path, dtype_on(dtype, where), where).ptr();
           },
           py::arg("path"), py::arg("dtype") = "float32", py::arg("device") = "auto",
-          py::call_guard<py::gil_scoped_release>(),
+          py::call_guard<UnforkedProcess, py::gil_scoped_release>(),
           "Loads a folder with config.json and diffusion_pytorch_model.safetensors, such as MODEL/vae.")
       .def(
           "encode",
@@ -144,7 +144,7 @@ void add_text_encoder(py::module_& module) {
             return model::load_text_encoder(path, dtype_on(dtype, where), where).ptr();
           },
           py::arg("path"), py::arg("dtype") = "float32", py::arg("device") = "auto",
-          py::call_guard<py::gil_scoped_release>(),
+          py::call_guard<UnforkedProcess, py::gil_scoped_release>(),
           "Loads a folder with config.json and model.safetensors, such as MODEL/text_encoder.")
       .def(
           "__call__",

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/files/install_paths.h"
+#include "python/src/forked_process.h"
 #include "python/src/json_convert.h"
 #include "python/src/module.h"
 #include "train/plan/plan_json.h"
@@ -45,6 +46,7 @@ void register_plan(py::module_& module) {
          const std::optional<std::filesystem::path>& gpus, bool savings, std::int64_t ranks) {
         train::TrainConfig config = given;  // another thread may change the caller's while the lock is released
         Json found;
+        require_unforked_process();
         {
           const py::gil_scoped_release unlocked;
           found = plan(std::move(config), photos, gpus, savings, ranks);

@@ -59,6 +59,17 @@ std::function<void(const model::SampleProgress&)> step_callback(const py::object
   };
 }
 
+// SDXL's in float16 would overflow. A copy in float32, since the VAE itself may be decoding in another thread.
+model::AutoencoderKL encoding_vae(const model::ModelBundle& bundle) {
+  const bool is_half = bundle.vae->parameters().front().scalar_type() == torch::kFloat16;
+  if (!bundle.is_xl() || !bundle.vae->config().force_upcast || !is_half) return bundle.vae;
+  model::AutoencoderKL copy(bundle.vae->config());
+  copy->to(bundle.device());
+  const auto weights = bundle.vae->named_parameters();
+  for (auto& item : copy->named_parameters()) item.value().copy_(weights[item.key()]);
+  return copy;
+}
+
 // The folder is replaced as a whole, with all that is in it.
 void require_replaceable(const std::filesystem::path& folder) {
   std::error_code status;
@@ -147,6 +158,11 @@ py::tuple Pipeline::encode(const py::object& prompt, const py::kwargs& given) {
   const auto [other_context, other_pooled] = texts.unconditional;
   if (!bundle_.is_xl()) return py::make_tuple(context, other_context);
   return py::make_tuple(context, other_context, pooled, other_pooled);
+}
+
+torch::Tensor Pipeline::encode_images(const torch::Tensor& images) const {
+  const ComputeScope scope;
+  return encoding_vae(bundle_)->encode(images.to(bundle_.device())).mean;
 }
 
 void Pipeline::save(const std::filesystem::path& folder, const py::object& dtype) {

@@ -16,7 +16,7 @@
 
 namespace sdtune::python {
 
-// Every method but the plain getters takes the pipeline for itself (UseScope).
+// Every method but the plain getters and encode_images takes the pipeline for itself (UseScope).
 class Pipeline {
  public:
   // `note`: of the folder that the bundle was read from.
@@ -32,6 +32,9 @@ class Pipeline {
   // What conditions the UNet on the texts: (prompt, negative), for SDXL (prompt, negative, pooled, negative pooled), as
   // diffusers' encode_prompt.
   pybind11::tuple encode(const pybind11::object& prompt, const pybind11::kwargs& keywords);
+  // The means [B, C, h, w] that the VAE gives for images [B, 3, H, W] in [-1, 1], in float32 where it asks for that
+  // (force_upcast). Without UseScope, since callbacks of the pipeline's own call need them.
+  torch::Tensor encode_images(const torch::Tensor& images) const;
   void save(const std::filesystem::path& folder, const pybind11::object& dtype);
   void move_to(const pybind11::object& device, const pybind11::object& dtype);
   void load_vae(const std::filesystem::path& path);

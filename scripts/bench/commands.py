@@ -12,8 +12,10 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from .environment import ENVIRONMENTS, PLAIN, fastest_environment, variables_of
 from .models import MODELS, write_full_pipeline, write_photos
 from .patience import time_each, time_limit
 from .ratios import summarize
@@ -30,19 +32,20 @@ PROMPT = "a photo of a person"
 
 @dataclass(frozen=True)
 class Sides:
-    """Seconds of one call of each side, by its candidates: number formats, and of diffusers also layouts."""
+    """Seconds of one call of each side, by its candidates: number formats, and of diffusers also layouts. Theirs is called with the name of the
+    environment of its process."""
 
     what: str
     ours: dict[str, Callable[[], float]]
-    theirs: dict[str, Callable[[], float]]
+    theirs: dict[str, Callable[[str], float]]
+    is_diffusers: bool = True  # theirs, of which the environment is a candidate too
 
 
-def said(command: list[str], **variables: str) -> tuple[float, subprocess.CompletedProcess[str]]:
+def said(command: list[str], environment: str = PLAIN) -> tuple[float, subprocess.CompletedProcess[str]]:
     """Seconds and output. Python may keep its compiled modules, as on a user's machine: the first call, before the rounds, writes them."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    variables = {name: value for name, value in variables_of(environment).items() if name != "PYTHONDONTWRITEBYTECODE"}
     started = time.perf_counter()
-    ended = subprocess.run(command, cwd=ROOT, env={**environment, **variables}, capture_output=True, text=True, check=False,
-                           timeout=time_limit())
+    ended = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False, timeout=time_limit())
     seconds = time.perf_counter() - started
     if ended.returncode != 0:
         raise SystemExit(f"{' '.join(command)} ended with {ended.returncode}:\n{(ended.stdout + ended.stderr)[-2000:]}")
@@ -67,11 +70,10 @@ def prepare_sides(what: str, base: Path, photos: Path, folder: Path, our_words: 
         return said([SDTUNE, "prepare", "--base", str(base), "--images", str(photos), "--output", str(home / "run"), "--cache-dir",
                      str(home / "cache"), "--class-data-dir", str(home / "class"), "--device", "cpu", *our_words])[0]
 
-    def theirs(dtype: str, layout: str) -> float:
-        return said(their_task(what, base, folder, "--photos", str(photos), "--dtype", dtype, "--layout", layout, *their_words))[0]
+    def theirs(dtype: str, layout: str, environment: str) -> float:
+        return said(their_task(what, base, folder, "--photos", str(photos), "--dtype", dtype, "--layout", layout, *their_words), environment)[0]
 
-    return Sides(what, {"float32": ours},
-                 {f"{dtype}, {layout}": lambda dtype=dtype, layout=layout: theirs(dtype, layout) for dtype in DTYPES for layout in LAYOUTS})
+    return Sides(what, {"float32": ours}, {f"{dtype}, {layout}": partial(theirs, dtype, layout) for dtype in DTYPES for layout in LAYOUTS})
 
 
 def class_images(folder: Path) -> Sides:
@@ -95,7 +97,7 @@ def checkpoint(folder: Path) -> Sides:
         return float(re.findall(r"saved .* in ([\d.]+) s", ended.stderr)[-1])
 
     return Sides("checkpoint", {"float32": ours},
-                 {"float32": lambda: json.loads(said(their_task("checkpoint", base, folder))[1].stdout)["seconds"]})
+                 {"float32": lambda environment: json.loads(said(their_task("checkpoint", base, folder), environment)[1].stdout)["seconds"]})
 
 
 def export(folder: Path) -> Sides:
@@ -106,7 +108,8 @@ def export(folder: Path) -> Sides:
     def ours() -> float:
         return float(said([sys.executable, "-c", code, str(base), str(emptied(folder / "ours") / "model")])[1].stdout)
 
-    return Sides("export", {"float32": ours}, {"float32": lambda: json.loads(said(their_task("export", base, folder))[1].stdout)["seconds"]})
+    return Sides("export", {"float32": ours},
+                 {"float32": lambda environment: json.loads(said(their_task("export", base, folder), environment)[1].stdout)["seconds"]})
 
 
 def image_command(program: str, folder: Path) -> list[str]:
@@ -117,7 +120,7 @@ def start(folder: Path) -> Sides:
     """One image of the bundled base from its words: `sdtune sample` with its defaults, and diffusers in a process of its own."""
     ours = {dtype: lambda dtype=dtype: said([*image_command(SDTUNE, folder), "--dtype", dtype])[0] for dtype in DTYPES}
     theirs = {f"{dtype}, {layout}": their_task("start", BUNDLED, folder, "--dtype", dtype, "--layout", layout) for dtype in DTYPES for layout in LAYOUTS}
-    return Sides("start", ours, {key: lambda command=command: said(command)[0] for key, command in theirs.items()})
+    return Sides("start", ours, {key: lambda environment, command=command: said(command, environment)[0] for key, command in theirs.items()})
 
 
 def older_program() -> str:
@@ -131,7 +134,7 @@ def start_before(folder: Path) -> Sides:
     """The same against an older program, which SDTUNE_BEFORE names."""
     before = older_program()
     return Sides("start, against an older program", {"defaults": lambda: said(image_command(SDTUNE, folder))[0]},
-                 {"defaults": lambda: said(image_command(before, folder))[0]})
+                 {"defaults": lambda environment: said(image_command(before, folder), environment)[0]}, is_diffusers=False)
 
 
 def dreambooth_before(folder: Path) -> Sides:
@@ -141,34 +144,37 @@ def dreambooth_before(folder: Path) -> Sides:
     if not their_base.is_dir():
         raise SystemExit(f"SDTUNE_BEFORE is build/app/sdtune in the older tree, which has the older base: {their_base} is missing")
 
-    def train(program: str, base: Path) -> float:
+    def train(program: str, base: Path, environment: str = PLAIN) -> float:
         home = emptied(folder / "dreambooth")
         return said([program, "train", "--base", str(base), "--images", str(PEOPLE), "--output", str(home / "run"), "--class-data-dir",
-                     str(home / "class"), "--cache-dir", str(home / "cache"), "--device", "cpu"])[0]
+                     str(home / "class"), "--cache-dir", str(home / "cache"), "--device", "cpu"], environment)[0]
 
     return Sides("DreamBooth with defaults, against an older program", {"defaults": lambda: train(SDTUNE, BUNDLED)},
-                 {"defaults": lambda: train(before, their_base)})
+                 {"defaults": partial(train, before, their_base)}, is_diffusers=False)
 
 
 def importing(folder: Path) -> Sides:
     del folder
     return Sides("import", {"sdtune": lambda: said([sys.executable, "-c", "import sdtune"])[0]},
-                 {"diffusers": lambda: said([sys.executable, "-c", "from diffusers import StableDiffusionPipeline"])[0]})
+                 {"diffusers": lambda environment: said([sys.executable, "-c", "from diffusers import StableDiffusionPipeline"], environment)[0]})
 
 
 def measure_command(name: str, folder: Path, rounds: int) -> dict[str, object]:
-    """Each candidate once, for the fastest; then both in turn."""
+    """Each candidate once, for the fastest, diffusers' in each environment; then both in turn."""
     makers = [class_images, encode, checkpoint, export, start, start_before, dreambooth_before, importing]
     sides = dict(zip(COMMANDS, makers, strict=True))[name](folder)
     times, ended_after = {}, {}
-    for side, candidates in (("ours", sides.ours), ("theirs", sides.theirs)):
+    for side, candidates in (("ours", sides.ours), ("theirs", {key: partial(call, PLAIN) for key, call in sides.theirs.items()})):
         first = time_each(dict(list(candidates.items())[:1]))  # brings the files into memory
         times[side], ended_after[side] = time_each(candidates) if len(candidates) > 1 else first
     best = {side: min(found, key=found.get) for side, found in times.items()}
+    our_call, their_call = sides.ours[best["ours"]], sides.theirs[best["theirs"]]
+    environment, seconds_in = fastest_environment(their_call) if sides.is_diffusers else (PLAIN, {})
     ours, theirs = [], []
     for _ in range(rounds):
-        ours.append(sides.ours[best["ours"]]())
-        theirs.append(sides.theirs[best["theirs"]]())
+        ours.append(our_call())
+        theirs.append(their_call(environment))
     return {"what": sides.what, "candidates_s": {side: {key: round(value, 4) for key, value in found.items()} for side, found in times.items()},
             "ended_after_s": {f"{side}, {key}": value for side, found in ended_after.items() for key, value in found.items()},
-            "each_at_its_best": {**best, **summarize(ours, theirs)}}
+            **({"environments": ENVIRONMENTS, "environments_s": seconds_in} if sides.is_diffusers else {}),
+            "each_at_its_best": {**best, **({"environment": environment} if sides.is_diffusers else {}), **summarize(ours, theirs)}}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .environment import ENVIRONMENTS, fastest_environment, variables_of
 from .patience import time_each, time_limit
 from .ratios import summarize
 from .works import OURS, THEIRS, Candidate
@@ -41,7 +42,8 @@ class Measurement:
                    "--folder", str(self.folder.resolve()), "--calls", str(calls)]
         command += ["--batch", str(self.batch)] if self.batch else []
         command += ["--keep", str(keep.resolve())] if keep else []
-        ended = subprocess.run(command, cwd=SCRIPTS, capture_output=True, text=True, check=False, timeout=time_limit())
+        ended = subprocess.run(command, cwd=SCRIPTS, env=variables_of(candidate.environment), capture_output=True, text=True, check=False,
+                               timeout=time_limit())
         if ended.returncode != 0:
             raise SystemExit(f"{' '.join(command)} ended with {ended.returncode}:\n{ended.stderr[-2000:]}")
         return json.loads(ended.stdout.splitlines()[-1])
@@ -109,15 +111,23 @@ def alternate(measurement: Measurement, ours: Candidate, theirs: Candidate, roun
     seconds = {side: [measurement.seconds(each, theirs.is_compiled) for each in runs] for side, runs in results.items()}
     peaks = {f"peak_memory_gib_{side}": round(max(each["peak_bytes"] for each in runs) / 2**30, 3) for side, runs in results.items()}
     first = {f"first_call_s_{side}": round(statistics.median(each["calls_s"][0] for each in runs), 5) for side, runs in results.items()}
-    return {"ours": str(ours), "theirs": str(theirs), **summarize(seconds["ours"], seconds["theirs"]), **first, **peaks}
+    return {"ours": str(ours), "theirs": str(theirs), "environment": theirs.environment, **summarize(seconds["ours"], seconds["theirs"]),
+            **first, **peaks}
 
 
-def measure_compiled(measurement: Measurement, ours: Candidate, theirs: Candidates, rounds: int) -> dict[str, object]:
+def try_environments(measurement: Measurement, theirs: Candidate) -> tuple[str, dict[str, object]]:
+    """The fastest environment of diffusers' fastest candidate, and what is to be recorded of it."""
+    fastest, seconds = fastest_environment(lambda name: measurement.seconds(
+        measurement.run("theirs", replace(theirs, environment=name), measurement.round_calls or measurement.calls), is_compiled=False))
+    return fastest, {"environments": ENVIRONMENTS, "environments_s": seconds}
+
+
+def measure_compiled(measurement: Measurement, ours: Candidate, theirs: Candidates, environment: str, rounds: int) -> dict[str, object]:
     """Ours at its best against diffusers under torch.compile: of each number format in the layout that is fastest without it."""
     fastest: dict[str, Candidate] = {}
     for candidate in sorted(theirs.seconds, key=theirs.seconds.get):
         fastest.setdefault(candidate.dtype, candidate)
-    compiled = [replace(candidate, is_compiled=True) for candidate in fastest.values()]
+    compiled = [replace(candidate, is_compiled=True, environment=environment) for candidate in fastest.values()]
     seconds, errors, keep = {}, {}, measurement.folder / "compiled.npy"
     for candidate in compiled:
         seconds[candidate] = measurement.seconds(measurement.run("theirs", candidate, measurement.calls, keep), is_compiled=True)
@@ -131,16 +141,18 @@ def measure(measurement: Measurement, rounds: int) -> dict[str, object]:
     has_both = any(each.dtype == "bfloat16" for each in theirs.seconds)
     ours = time_candidates(measurement, "ours", OURS if has_both else OURS[:1])
     errors = check_results(ours.results, theirs.results)
-    best = ours.best(), theirs.best()
+    environment, tried = try_environments(measurement, theirs.best())
+    best = ours.best(), replace(theirs.best(), environment=environment)
     result = {"work": measurement.work, "first_call_counts": measurement.first_call, "relative_errors": errors,
               "candidates_s": {"ours": ours.described(), "theirs": theirs.described()},
-              "ended_after_s": {f"theirs, {key}": value for key, value in theirs.ended_after.items()},
+              "ended_after_s": {f"theirs, {key}": value for key, value in theirs.ended_after.items()}, **tried,
               "each_at_its_best": alternate(measurement, *best, rounds)}
-    same = Candidate("float32"), min((each for each in theirs.seconds if each.dtype == "float32"), key=theirs.seconds.get)
+    of_float32 = min((each for each in theirs.seconds if each.dtype == "float32"), key=theirs.seconds.get)
+    same = Candidate("float32"), replace(of_float32, environment=environment)
     if best == same:
         result["both_float32"] = result["each_at_its_best"]
     elif measurement.float32_too:
         result["both_float32"] = alternate(measurement, *same, rounds)
     if measurement.compiled_too:
-        result |= measure_compiled(measurement, best[0], theirs, rounds)
+        result |= measure_compiled(measurement, best[0], theirs, environment, rounds)
     return result

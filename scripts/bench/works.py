@@ -11,6 +11,7 @@ import torch
 
 import sdtune
 
+from .environment import PLAIN
 from .models import MODELS, BenchModel, write_full_pipeline, write_text_encoder, write_unet, write_vae
 
 BASE = Path(__file__).resolve().parents[2] / "models" / "portrait-64"
@@ -20,12 +21,13 @@ Call = Callable[[], np.ndarray]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A number format and, on diffusers' side, the memory layout of its networks, and whether torch.compile compiles them; sdtune chooses
-    its own."""
+    """A number format and, on diffusers' side, the memory layout of its networks, whether torch.compile compiles them, and the environment
+    of its process (environment.py), which is no part of its text; sdtune chooses its own."""
 
     dtype: str
     layout: str = ""
     is_compiled: bool = False
+    environment: str = PLAIN
 
     def __str__(self) -> str:
         return ", ".join([self.dtype, *([self.layout] if self.layout else []), *(["compiled"] if self.is_compiled else [])])

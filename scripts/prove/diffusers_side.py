@@ -2,8 +2,8 @@
 """The side of diffusers in `sdtune prove --against diffusers`, which runs this file in a Python of its own.
 
     diffusers_side.py check --base DIR
-    diffusers_side.py steps --base DIR --record FILE --output FILE --device cpu|cuda --rate X --max-grad-norm X --weight-decay X
-    diffusers_side.py time  --base DIR --output FILE.json --device cpu|cuda --dtype float32|bfloat16|float16 --resolution PX
+    diffusers_side.py steps --base DIR --record FILE --output FILE --device cpu|cuda:N --rate X --max-grad-norm X --weight-decay X
+    diffusers_side.py time  --base DIR --output FILE.json --device cpu|cuda:N --dtype float32|bfloat16|float16 --resolution PX
 
 `steps` repeats recorded steps (train/prove/step_record.h) in float32 with diffusers' UNet and torch.optim.AdamW, and writes a record
 of the same layout. `time` is the loop of diffusers' example train_dreambooth.py: float32 weights under autocast, clipping,
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import statistics
 import sys
 import time
@@ -25,6 +26,18 @@ from safetensors.torch import load_file, save_file
 
 OUT_OF_MEMORY = 4  # exit code, sdtune's own (model/base/error.h)
 SAMPLED = 2048  # numbers of a tensor, as train/prove/step_record.cpp takes them
+
+
+def device_word(text: str) -> str:
+    """What --device may say."""
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", text):
+        raise argparse.ArgumentTypeError(f"is unknown (got {text}; allowed: cpu, cuda, cuda:N)")
+    return text
+
+
+def kind_of(device: str) -> str:
+    """cpu or cuda."""
+    return device.partition(":")[0]
 
 
 def sampled(tensor: torch.Tensor) -> torch.Tensor:
@@ -46,7 +59,7 @@ def repeat_steps(options: argparse.Namespace) -> None:
     facts = json.loads(Path(f"{options.record}.json").read_text())
     given = {name: tensor.to(options.device) for name, tensor in load_file(f"{options.record}.safetensors").items()}
     unet = UNet2DConditionModel.from_pretrained(options.base, subfolder="unet").to(options.device).train()
-    if options.device == "cuda":
+    if kind_of(options.device) == "cuda":
         unet.enable_gradient_checkpointing()
     scheduler = DDPMScheduler.from_pretrained(options.base, subfolder="scheduler")
     optimizer = torch.optim.AdamW(unet.parameters(), lr=options.rate, weight_decay=options.weight_decay)
@@ -75,8 +88,8 @@ def repeat_steps(options: argparse.Namespace) -> None:
 
 def peak_bytes(device: str) -> int:
     """Of LibTorch's allocator on a GPU, of this process on a CPU."""
-    if device == "cuda":
-        return torch.cuda.max_memory_allocated()
+    if kind_of(device) == "cuda":
+        return torch.cuda.max_memory_allocated(device)
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
@@ -94,13 +107,13 @@ def time_steps(options: argparse.Namespace) -> None:
     if getattr(unet.config, "addition_embed_type", None) == "text_time":
         pooled = unet.config.projection_class_embeddings_input_dim - 6 * unet.config.addition_time_embed_dim
         added = {"text_embeds": torch.randn(1, pooled, device=options.device), "time_ids": torch.zeros(1, 6, device=options.device)}
-    scaler = torch.amp.GradScaler(options.device, enabled=dtype == torch.float16)
+    scaler = torch.amp.GradScaler(kind_of(options.device), enabled=dtype == torch.float16)
     seconds = []
     for _ in range(options.warm_up + options.steps):
         started = time.perf_counter()
         noise = torch.randn(1, unet.config.in_channels, side, side, device=options.device)
         timesteps = torch.randint(0, 1000, (1,), device=options.device)
-        with torch.autocast(options.device, dtype=dtype, enabled=dtype != torch.float32):
+        with torch.autocast(kind_of(options.device), dtype=dtype, enabled=dtype != torch.float32):
             predicted = unet(noise, timesteps, context, added_cond_kwargs=added).sample
         scaler.scale(torch.nn.functional.mse_loss(predicted.float(), noise)).backward()
         scaler.unscale_(optimizer)
@@ -108,8 +121,8 @@ def time_steps(options: argparse.Namespace) -> None:
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad(set_to_none=True)
-        if options.device == "cuda":
-            torch.cuda.synchronize()
+        if kind_of(options.device) == "cuda":
+            torch.cuda.synchronize(options.device)
         seconds.append(time.perf_counter() - started)
     found = {"seconds_a_step": statistics.median(seconds[options.warm_up:]), "peak_bytes": peak_bytes(options.device)}
     options.output.write_text(json.dumps(found))
@@ -121,7 +134,7 @@ def main() -> int:
     parser.add_argument("--base", required=True)
     parser.add_argument("--record")
     parser.add_argument("--output", type=Path)
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--device", type=device_word, default="cpu")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32")
     parser.add_argument("--resolution", type=int, default=0)
     parser.add_argument("--rate", type=float, default=1e-4)
@@ -130,12 +143,15 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--warm-up", type=int, default=5)
     options = parser.parse_args()
-    if options.device == "cuda":
+    is_gpu = kind_of(options.device) == "cuda"
+    if is_gpu:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    if options.what == "check" and options.device == "cuda" and not torch.cuda.is_available():
+    if options.what == "check" and is_gpu and not torch.cuda.is_available():
         print("torch finds no GPU", file=sys.stderr)
         return 1
     try:
+        if is_gpu:
+            torch.cuda.set_device(options.device)
         if options.what == "steps":
             repeat_steps(options)
         elif options.what == "time":

@@ -44,6 +44,16 @@ def test_steps_do_not_wait_for_the_writing(tiny_sd1: Path, tmp_path: Path) -> No
     assert checkpoints_told("cpu", tiny_sd1, tmp_path / "cpu") == [(step, False, True) for step in (2, 4, 6)]  # whose threads compute
 
 
+def test_the_device_s_clock_times_every_step(tiny_sd1: Path, tmp_path: Path) -> None:
+    """On the recorded GPU 1 ms lies between any two events. The first step, and that after a checkpoint, said how long the host queued it."""
+    product, output = Product(tmp_path / "gpu"), tmp_path / "run"
+    words = ["train", "--images", str(PHOTOS), "--base", str(tiny_sd1), "--output", str(output), "--device", "cuda:0", *WORDS]
+    ended = run([*words, "--max-train-steps", "5"], timeout=300, **product.environment)
+    assert ended.returncode == 0, ended.stderr
+    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    assert [(line["step"], line["images_per_s"]) for line in lines] == [(step, 1 / 0.001) for step in range(1, 6)]
+
+
 def test_a_run_resumes_from_what_was_written_beside_its_steps(tiny_sd1: Path, tmp_path: Path) -> None:
     """Also the last one, whose writing the end of the run waits for; older ones than the limit are gone."""
     product, output = Product(tmp_path / "gpu"), tmp_path / "run"

@@ -301,6 +301,14 @@ def test_the_report_has_what_the_probe_found(workplace: Path) -> None:
     assert listing(workplace) == before
 
 
+@pytest.mark.parametrize("curve", ["cosine", "constant_with_warmup"])
+def test_a_probe_is_shorter_than_the_warm_up(workplace: Path, curve: str) -> None:
+    """The one step was refused for a warm-up that fits the run."""
+    done = run(["check", "--json", *PROBE, "--max-train-steps", "200", "--lr-scheduler", curve, "--lr-warmup-steps", "50"], cwd=workplace)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["probe"]["loss"] > 0
+
+
 def test_a_probe_that_fails_is_not_ok(workplace: Path) -> None:
     """Files may not grow, as on a full disk, which only the step itself meets; the report says so, and the exit code stays its own."""
     before = listing(workplace)

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
+import pytest
 from program import ROOT, run
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import bench.environment  # noqa: E402
+import eval_table  # noqa: E402
+import make_performance_table  # noqa: E402
+import model_card  # noqa: E402
 
 README = (ROOT / "README.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -121,16 +130,132 @@ def test_likeness_describes_every_figure_of_eval() -> None:
     assert "docs/likeness.md says what the figures are" in (ROOT / "python/sdtune/_evaluation_report.py").read_text()
 
 
+def measured_cell(entry: dict) -> str:
+    """A mean of the record as README has it: alone, with half its interval, or with its ends where those of a share are bounded."""
+    mean, (low, high) = entry["mean"], entry["interval"]
+    if f"{low:.2f}" == f"{high:.2f}":
+        return f"{mean:.2f}"
+    ends = [f"{end:g}" if end in (0, 1) else f"{end:.2f}" for end in (low, high)]
+    return f"{mean:.2f} ({ends[0]} to {ends[1]})" if low == 0 or high == 1 else f"{mean:.2f} ± {(high - low) / 2:.2f}"
+
+
 def test_readme_has_the_intervals_of_the_record() -> None:
-    """Student's t over ten people, as the card says; the first cell of each row is the tuned model's."""
+    """Student's t over ten people, as the card says; each cell that the record has, of which eval_table.py names every one."""
     record = json.loads((ROOT / "docs/measurements/portrait-128_subjects_cpu.json").read_text())["summary"]
     names = {"likeness: 0 as": "subject fidelity", "TAR at FAR": "accepted", "hair, beard and skin": "attribute match", "what the prompt asks": "prompt fidelity",
-             "near copies": "copied", "class images accepted": "leak", "variety of the class": "diversity kept"}
-    rows = [cells_of(line) for line in README.splitlines() if line.startswith("|")]
+             "near copies": "copied", "class images accepted": "leak", "marks that the person has": "marks", "variety of the class": "diversity kept"}
+    table = README.split("## Two commands")[0]
+    (_, *columns), _, *rows = [cells_of(line) for line in table.splitlines() if line.startswith("|")]
+    assert columns == ["tuned", "base", "shuffled photos", "renders of the person"]
+    known, found = {column.name for column in eval_table.COLUMNS}, set()
     for begin, name in names.items():
-        (cell,) = [row[1] for row in rows if row[0].startswith(begin)]
-        low, high = record[name]["interval"]
-        assert cell == f"{record[name]['mean']:.2f} ± {(high - low) / 2:.2f}", name
-    (marks,) = [row[1] for row in rows if row[0].startswith("marks that the person has")]
-    low, high = record["marks that the person has"]["interval"]
-    assert marks == f"{record['marks that the person has']['mean']:.2f} ({low:.2f} to {high:g})"
+        (cells,) = [row[1:] for row in rows if row[0].startswith(begin)]
+        tuned = "marks that the person has" if name == "marks" else name
+        figures = [tuned, f"{name}, base", f"{name}, shuffled", f"{name}, renders"]
+        for figure, cell in zip(figures, cells, strict=True):
+            assert cell in ("-", "1") or figure in known, f"{figure}: eval_table.py does not record it"
+            if figure in record:
+                assert cell == measured_cell(record[figure]), figure
+                found.add(figure)
+    assert {*names.values(), "accepted, base", "accepted, shuffled", "marks, renders"} - {"marks"} <= found
+
+
+def test_readme_warns_of_marks_as_the_card_does() -> None:
+    """Where they were measured before hidden ones were left out."""
+    caveat, readme = " ".join(model_card.BASES["portrait-128"].marks.split()), " ".join(README.split())
+    assert caveat in readme and ("figures of marks count a mark under a hat" in readme) == bool(caveat)
+
+
+def files_of_speed() -> list[tuple[str, str, dict]]:
+    """Row, processor and file of each measurement of docs/performance.md."""
+    return [(row, processor, measured) for row, found in make_performance_table.read_all().items() for processor, measured in found.items()]
+
+
+def test_rows_whose_results_were_not_compared_are_marked() -> None:
+    """Files of trainings, whole commands and stable-diffusion.cpp have no relative_errors."""
+    for row, processor, measured in files_of_speed():
+        for figure in make_performance_table.figures(measured).values():
+            assert ("†" not in figure.cell()) == ("relative_errors" in measured) == ("†" not in figure.summary()), (row, processor)
+    page = (ROOT / "docs" / "performance.md").read_text()
+    bare = [row for row in ("train_sd15_b1", "lora_sd15_b1", "start", "checkpoint", "peer") for line in page.splitlines()
+            if line.startswith(f"| {make_performance_table.ROWS[row]} |") and " in " in line and "†" not in line]
+    assert bare == []
+    for text in (README, page, (ROOT / "scripts" / "bench.py").read_text()):
+        assert "after their results were compared" not in " ".join(text.split())
+    assert all("†: the results of both sides were not compared before they were timed" in " ".join(text.split()) for text in (README, page))
+
+
+def test_nothing_is_at_its_best_of_one_configuration() -> None:
+    several = [(row, processor) for row, processor, measured in files_of_speed() if "each_at_its_best" in make_performance_table.figures(measured)]
+    assert {row for row, _ in several} >= {"forward_sd15_b1", "train_sd15_b1", "start", "class-images"}
+    assert not {"peer", "checkpoint", "export", "import", "start-before", "dreambooth-before"} & {row for row, _ in several}
+    best = (ROOT / "docs" / "performance.md").read_text().split("## Each at its best")[1].split("\n## ")[0]
+    assert "stable-diffusion.cpp" not in best and "configuration of stable-diffusion.cpp" in README
+    pair = {"ours": "bfloat16", "theirs": "float16", "ratio": 2.0, "ratio_min": 1.5, "ratio_max": 2.5, "ours_s": [1.0]}
+    two = {"float16": 1.0, "float32": 2.0}
+    assert list(make_performance_table.figures({"each_at_its_best": pair})) == ["one_configuration"]
+    assert list(make_performance_table.figures({"each_at_its_best": pair, "candidates_s": {"theirs": two}})) == ["each_at_its_best"]
+
+
+def test_rounds_that_disagree_on_which_side_is_faster_have_their_range() -> None:
+    section = README.split("## Speed, by processor")[1].split("\n## ")[0]
+    heads, *rows = [cells_of(line) for line in section.splitlines() if line.startswith("|")]
+    for begin, row, pair in (("checkpoint", "checkpoint", "one_configuration"), ("`save_pretrained`", "export", "one_configuration"),
+                             ("UNet forward pass, SD 1.5", "forward_sd15_b1", "each_at_its_best"), ("training step, SD 1.5", "train_sd15_b1", "each_at_its_best")):
+        (cells,) = [cells for cells in rows if cells[0].startswith(begin)]
+        for processor, measured in make_performance_table.read_all()[row].items():
+            figure, cell = make_performance_table.figures(measured)[pair], cells[heads.index(processor)]
+            assert (f"({figure.least:.2f} to {figure.most:.2f})" in cell) == (figure.least < 1 < figure.most), (begin, processor)
+
+
+def test_rows_of_diffusers_without_its_settings_of_memory_are_named() -> None:
+    """By the key that is missing; files without it are read as plain."""
+    with_key = {"each_at_its_best": {"environment": "memory settings", "ours": "float32", "theirs": "float32, contiguous", "ratio": 1.5, "ratio_min": 1.2,
+                                     "ratio_max": 1.8, "ours_s": [1.0, 1.0]}, "candidates_s": {"theirs": {"a": 1, "b": 2}}}
+    without = json.loads(json.dumps(with_key))
+    del without["each_at_its_best"]["environment"]
+    assert make_performance_table.PLAIN == bench.environment.PLAIN and "memory settings" in bench.environment.ENVIRONMENTS
+    (tried,), (untried,) = (make_performance_table.figures(measured).values() for measured in (with_key, without))
+    assert tried.cell().endswith("float32, float32 with memory settings)") and untried.cell().endswith("float32, float32)")
+    named = make_performance_table.without_environments
+    assert named({"text": {"A": with_key}}) == "" and named({"text": {"A": without}, "peer": {"A": without}}) == "every row against diffusers"
+    assert named({"text": {"A": with_key, "B": without}, "encode": {"A": without}, "peer": {"A": without}}) == \
+        f"on A: {make_performance_table.ROWS['encode']}; on B: all"
+    said = [" ".join(text.split()) for text in (README, (ROOT / "docs" / "performance.md").read_text())]
+    assert all("diffusers is timed with glibc's defaults and with the settings of memory that serve every LibTorch process" in text for text in said)
+    if (rest := named(make_performance_table.read_all())):
+        assert f"with glibc's defaults alone: {rest}." in said[1] and "measured before that, with glibc's defaults alone: " in said[0]
+
+
+@pytest.mark.parametrize(("since", "mark"), [(None, ""), ("first step", "°")])
+def test_a_training_s_peak_says_from_when_it_counts(since: str | None, mark: str) -> None:
+    pair = {"ours": "float32", "theirs": "float32", "ratio": 1.5, "ratio_min": 1.2, "ratio_max": 1.8, "ours_s": [1.0], "peak_memory_gib_ours": 1.0,
+            "peak_memory_gib_theirs": 2.0, **({"peak_memory_since": since} if since else {})}
+    measured = {"each_at_its_best": pair, "candidates_s": {"theirs": {"a": 1, "b": 2}}}
+    assert make_performance_table.memory_cell(measured) == f"0.50{mark}"
+    assert "peak memory of a training process, from its start" in README and "peak memory of a training step" not in README
+
+
+def test_what_bounded_waiting_costs_and_brings_is_that_of_the_record() -> None:
+    rows = json.loads((ROOT / "docs/measurements/side_by_side_cpu.json").read_text())["rows"]
+    by_case = {(row["trainings"], row["spin"]): row for row in rows}
+    text = " ".join(README[README.index("**Beside others.**"):].split("\n\n")[0].split())
+    assert f"two side by side then take {by_case[2, 'bounded']['times_alone']:.1f} times as long as one alone, and three {by_case[3, 'bounded']['times_alone']:.1f} times" in text
+    assert f"one alone takes {by_case[1, 'bounded']['seconds']:.2f} s where it takes {by_case[1, 'unbounded']['seconds']:.2f} s unbounded" in text
+    assert "four times" not in text or (2, "unbounded") in by_case
+
+
+def test_the_time_with_cuda_graphs_names_the_load_beside_it() -> None:
+    record = json.loads((ROOT / "docs/measurements/train_graphs_h200.json").read_text())
+    assert "13 threads rendered beside it" in record["command"]
+    for page in (ROOT / "docs" / "gpu.md", ROOT / "CHANGELOG.md"):
+        claims = [sentence for sentence in sentences(page.read_text()) if "a tenth of the time" in sentence and "H200" in sentence]
+        assert claims and all("13 threads" in claim for claim in claims), page.name
+    assert "an NVIDIA H200, for eleven minutes and a day later for fifteen" in (ROOT / "docs/gpu.md").read_text()
+    assert "15 minutes of an H200" in (ROOT / "docs/portrait_base.md").read_text()
+
+
+def test_likeness_says_which_intervals_are_students() -> None:
+    section = " ".join((ROOT / "docs" / "likeness.md").read_text().split("## The figures of sdtune eval")[1].split("\n## ")[0].split())
+    assert "Intervals of shares are Wilson's" in section and "Student's t of n - 1 degrees of freedom" in section
+    assert "student(n - 1)" in (ROOT / "train/portrait/evaluate/estimate.cpp").read_text()

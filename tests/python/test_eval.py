@@ -236,6 +236,10 @@ def test_many_subjects_become_one_table(evaluated: tuple[Path, dict], tmp_path: 
     some = subprocess.run([sys.executable, str(ROOT / "scripts" / "eval_table.py"), str(tmp_path), "0", "2"], capture_output=True,
                           text=True, check=True)
     assert "| figure | 0 | 2 | mean (95 %) |" in some.stdout
+    summary = json.loads((tmp_path / "eval_subjects.json").read_text())["summary"]
+    for name, row, figure in (("prompt fidelity, base", "base", "prompt_fidelity"), ("subject fidelity, shuffled", "shuffled", "subject_fidelity"),
+                              ("leak, renders", "renders", "leak"), ("copied, base", "base", "copied")):
+        assert summary[name]["mean"] == pytest.approx(evaluated[1]["rows"][row][figure]["value"]) and "bar" not in summary[name], name
     missing = subprocess.run([sys.executable, str(ROOT / "scripts" / "eval_table.py"), str(tmp_path), "0", "5"], capture_output=True,
                              text=True, check=False)
     assert missing.returncode == 2 and "no 5/eval/eval.json" in missing.stderr
@@ -248,8 +252,10 @@ def test_both_tables_have_one_quantile_of_student() -> None:
 
 
 PROGRAM = """#!/usr/bin/env python3
-import pathlib, sys
+import os, pathlib, sys
 words = sys.argv[1:]
+if words == ["--version"]:
+    sys.exit(print("sdtune", os.environ.get("STUB_VERSION", "1.0")))
 output = pathlib.Path(words[words.index("--output") + 1])
 output.mkdir(parents=True, exist_ok=True)
 (output / {"render": "labels.jsonl", "train": "model", "eval": "eval.json"}[words[0]]).write_text(pathlib.Path(%r).read_text())
@@ -259,13 +265,14 @@ with open(%r, "a") as log:
 
 
 def test_results_of_other_settings_are_not_mixed(evaluated: tuple[Path, dict], tiny_base: Path, tmp_path: Path) -> None:
-    log, program, folder = tmp_path / "log", tmp_path / "sdtune", tmp_path / "subjects"
+    log, program, folder, base = (tmp_path / name for name in ("log", "sdtune", "subjects", "base"))
     program.write_text(PROGRAM % (str(evaluated[0] / "eval.json"), str(log)))
     program.chmod(0o755)
+    shutil.copytree(tiny_base, base)
 
-    def called(**more: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "SDTUNE_PROGRAM": str(program), "BASE": str(tiny_base), "SUBJECTS": "3 4", **more}
-        return subprocess.run([str(ROOT / "scripts" / "eval_subjects.sh"), str(folder)], capture_output=True, text=True, env=environment, check=False)
+    def called(script: str = "eval_subjects.sh", **more: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "SDTUNE_PROGRAM": str(program), "BASE": str(base), "SUBJECTS": "3 4", **more}
+        return subprocess.run([str(ROOT / "scripts" / script), str(folder)], capture_output=True, text=True, env=environment, check=False)
 
     assert (done := called()).returncode == 0, done.stderr
     assert "| figure | 3 | 4 | mean" in done.stdout
@@ -276,12 +283,34 @@ def test_results_of_other_settings_are_not_mixed(evaluated: tuple[Path, dict], t
     assert log.read_text() == first, "nothing is done again"
     refused = called(EVAL_FLAGS="--quick")
     assert refused.returncode == 2 and "settings.json: eval_flags is ''" in refused.stderr, refused.stderr
+    refused = called(STUB_VERSION="1.1")
+    assert refused.returncode == 2 and "settings.json: program is 'sdtune 1.0', now 'sdtune 1.1'" in refused.stderr, refused.stderr
+    for name in ("sdtune_defaults.yaml", "scheduler/scheduler_config.json"):
+        before = (base / name).read_text() if (base / name).is_file() else None
+        (base / name).write_text(f"{before or ''}\n")
+        assert (refused := called()).returncode == 2 and "settings.json: base_files is " in refused.stderr, name
+        (base / name).unlink() if before is None else (base / name).write_text(before)
+    (base / "README.md").write_text("a card\n")
+    assert called().returncode == 0 and log.read_text() == first, "the card changes no result"
     shutil.rmtree(folder / "4")
     (folder / "4" / "photos").mkdir(parents=True)
     (folder / "4" / "train_seconds").write_text("1")
     assert called().returncode == 0 and log.read_text().count("render --subject 4") == 2, "photos without labels are not complete"
     (folder / "settings.json").unlink()
     assert (unknown := called()).returncode == 2 and "no settings.json" in unknown.stderr
+    shutil.rmtree(folder)
+    assert (done := called("eval_best.sh")).returncode == 0, done.stderr
+    assert "2 subjects." in done.stdout and "train_flags" in json.loads((folder / "settings.json").read_text())
+    refused = called("eval_best.sh", EVAL_FLAGS="--quick")
+    assert refused.returncode == 2 and "settings.json: eval_flags is ''" in refused.stderr, refused.stderr
+
+
+def test_every_file_of_the_classifier_counts(classifier: Path, tmp_path: Path) -> None:
+    shutil.copytree(classifier, tmp_path / "judge")
+    before = eval_settings.hash_of_files(tmp_path / "judge")
+    assert before == eval_settings.hash_of_files(classifier)
+    (tmp_path / "judge" / "judge.json").write_text("{}")
+    assert eval_settings.hash_of_files(tmp_path / "judge") != before
 
 
 def test_the_detail_of_a_base_is_that_of_its_resolution(tmp_path: Path) -> None:

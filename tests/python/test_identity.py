@@ -110,6 +110,27 @@ def test_kills_leave_the_curve_and_the_model_of_an_undisturbed_run(base: Path, w
     assert weights(output) == weights(watched)
 
 
+def likeness_in_tensorboard(output: Path) -> list[tuple[int, float]]:
+    """Step and value of each point that it shows, without what the session start of a later attempt discards."""
+    reading = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    shown = reading.EventAccumulator(str(output), size_guidance={reading.SCALARS: 0})
+    shown.Reload()
+    return [(point.step, point.value) for point in shown.Scalars("likeness/identity")]
+
+
+def test_steps_that_are_done_again_stay_in_tensorboard(base: Path, watched: Path, tmp_path: Path) -> None:
+    """Their evaluations are not made again, but told again."""
+    output = tmp_path / "again"
+    shutil.copytree(watched, output)
+    shutil.rmtree(output / "checkpoints" / "step-00000006")
+    ended = run(words(base, output, "--resume-from-checkpoint", "latest"))
+    assert ended.returncode == 0, ended.stderr
+    assert looks_of(output) == looks_of(watched)
+    points = likeness_in_tensorboard(output)
+    assert points == likeness_in_tensorboard(watched)
+    assert [step for step, _ in points] == [0, 2, 4, 6, 8]
+
+
 def test_a_stop_during_an_identity_evaluation_is_made_up_for(base: Path, watched: Path, tmp_path: Path) -> None:
     output = tmp_path / "stopped"
     slow = ["--identity-inference-steps", "300"]

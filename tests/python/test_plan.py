@@ -183,6 +183,15 @@ def test_probe_times_this_machine_and_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
+def test_a_probe_evaluates_nothing_and_is_not_refused_for_it(tmp_path: Path) -> None:
+    """early_stop_patience needs identity evaluations, which a probe leaves out."""
+    found = plan("--images", ME, "--probe", "--output", tmp_path / "run", "--max-train-steps", 500, "--train-batch-size", 1,
+                 "--with-prior-preservation", "false", "--identity-steps", 100, "--early-stop-patience", 2)
+    assert found["this_machine"]["timed_steps"] >= 3 and found["this_machine"]["validation_and_identity_s"] > 0
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_base_whose_name_is_not_utf8_is_planned(tmp_path: Path) -> None:
     """JSON cannot hold its bytes."""
     base = tmp_path / os.fsdecode(b"caf\xe9")

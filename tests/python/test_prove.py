@@ -312,3 +312,17 @@ def test_diffusers_side_tells_that_memory_ran_out() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 4, done.stderr
     assert done.stderr.splitlines()[-1] == "CUDA out of memory. Tried."
+
+
+def test_diffusers_side_takes_the_gpu_that_it_is_told() -> None:
+    """Not the first one."""
+    code = ("import sys, runpy, torch, diffusers\n"
+            "class Model:\n"
+            "    def to(self, device): print('model to', device); raise torch.OutOfMemoryError('none')\n"
+            "torch.cuda.set_device = lambda device: print('thread to', device)\n"
+            "diffusers.UNet2DConditionModel.from_pretrained = lambda *_, **__: Model()\n"
+            "sys.argv = ['side', 'time', '--base', '/nowhere', '--device', 'cuda:1']\n"
+            f"runpy.run_path({str(ROOT / 'scripts' / 'prove' / 'diffusers_side.py')!r}, run_name='__main__')\n")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 4, done.stderr
+    assert done.stdout.splitlines() == ["thread to cuda:1", "model to cuda:1"]

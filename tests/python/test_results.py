@@ -91,6 +91,24 @@ def test_a_pipeline_s_images_are_shown_with_their_seeds(pipe: sdtune.StableDiffu
     assert latents._repr_html_() is None and latents._repr_png_() is None and "[1, 4, 8, 8]" in repr(latents)
 
 
+@pytest.mark.parametrize(("seed", "seeds"), [(np.array(4), [4, 4]), (np.uint8(4), [4, 4]), (np.array([4, 5]), [4, 5]), (range(4, 6), [4, 5]),
+                                              ((number for number in (4, 5)), [4, 5])])
+def test_seeds_are_told_of_whatever_held_them(pipe: sdtune.StableDiffusionPipeline, seed: object, seeds: list[int]) -> None:
+    """A seed that the core took and the result could not read lost the images; so did a number of images as text."""
+    settings = {"num_inference_steps": 1, "output_type": "np"}
+    out = pipe("one", seed=seed, num_images_per_prompt="2", **settings)
+    assert out.seeds == seeds and out.prompts == ["one"] * 2
+    plain = pipe("one", seed=seeds if seeds[0] != seeds[1] else seeds[0], num_images_per_prompt=2, **settings)
+    assert (out.images == plain.images).all()
+
+
+def test_prompts_are_told_of_whatever_held_them(pipe: sdtune.StableDiffusionPipeline) -> None:
+    out = pipe((text for text in ("one", "two")), num_inference_steps=1, seed=3, num_images_per_prompt=2)
+    assert out.prompts == ["one", "one", "two", "two"] and out.seeds == [3] * 4 and len(out.images) == 4
+    with pytest.raises(sdtune.ConfigError, match="seed: got"):
+        pipe("one", num_inference_steps=1, seed=1.5)
+
+
 def test_many_large_images_stay_small() -> None:
     noise = np.random.default_rng(0).random((60, 256, 256, 3), dtype=np.float32)
     out = sdtune.PipelineOutput(noise, ["a"] * 60, list(range(60)))
@@ -243,3 +261,31 @@ def test_a_configuration_is_pickled_with_its_origins(tmp_path: Path) -> None:
     old = sdtune.TrainConfig.__new__(sdtune.TrainConfig)
     old.__setstate__(config.to_dict())
     assert old == config and old.origins() != config.origins()
+
+
+def test_a_list_of_a_configuration_is_a_copy_to_assign() -> None:
+    config = sdtune.TrainConfig(report_to=["tensorboard"])
+    config.report_to.append("mlflow")
+    assert config.report_to == ["tensorboard"]
+    config.report_to = [*config.report_to, "mlflow"]
+    assert config.report_to == ["tensorboard", "mlflow"]
+    assert "config.report_to = [*config.report_to, " in sdtune.TrainConfig.__doc__
+
+
+def test_errors_are_pickled_with_their_problems() -> None:
+    """As a pool of processes hands them on; a copy is another object with the same faults."""
+    import copy
+    with pytest.raises(sdtune.ConfigError) as caught:
+        sdtune.TrainConfig(learning_rat=1, max_train_steps=-3)
+    error = caught.value
+    assert len(error.problems) == 2
+    for other in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error), copy.copy(error)):
+        assert type(other) is sdtune.ConfigError and other is not error
+        assert str(other) == str(error) and other.exit_code == error.exit_code == 2
+        assert other.problems == error.problems and len(set(other.problems) | set(error.problems)) == 2
+        assert [(one.where, one.what, one.hint) for one in other.problems] == [(one.where, one.what, one.hint) for one in error.problems]
+    problem = error.problems[0]
+    assert problem == sdtune.Problem(problem.where, problem.what, problem.hint)
+    for parts in (("x", problem.what, problem.hint), (problem.where, "x", problem.hint), (problem.where, problem.what, "x")):
+        assert problem != sdtune.Problem(*parts)
+    assert problem != str(problem) and problem != None  # noqa: E711

@@ -104,15 +104,18 @@ def test_each_maker_of_processors_has_its_bound(tmp_path: Path, monkeypatch: pyt
     assert _spin_limit.spin_count() == "3000"
 
 
-# What a child does that is forked before or after its parent has computed, with the error or "done" to the parent's stdout.
+# What a child does that is forked from a parent which has computed or not, with the error or "done" to the parent's stdout.
 FORK = """
 import os, sdtune
-compute = lambda: sdtune.StableDiffusionPipeline.from_pretrained({model!r})("a cat", num_inference_steps=2, output_type="np")
-if {parent_computes}: compute()
+def compute(): sdtune.StableDiffusionPipeline.from_pretrained({model!r})("a cat", num_inference_steps=2, output_type="np")
+def plan(): sdtune.plan(sdtune.TrainConfig(base={model!r}), photos=5, savings=False)
+def load(): sdtune.UNet2DConditionModel.from_pretrained({model!r} + "/unet")
+def nothing(): pass
+{parent}()
 child = os.fork()
 if not child:
     try:
-        compute()
+        {child}()
         os.write(1, b"done")
     except RuntimeError as error:
         os.write(1, str(error).encode())
@@ -120,13 +123,14 @@ if not child:
 os.waitpid(child, 0)
 compute()
 """
+REFUSED = "forked from one in which sdtune had computed"
 
 
-@pytest.mark.parametrize(("parent_computes", "settings", "said"), [
-    (True, {"OMP_NUM_THREADS": "2"}, "forked from one in which sdtune had computed"),
-    (True, {"OMP_NUM_THREADS": "1"}, "done"), (False, {"OMP_NUM_THREADS": "2"}, "done")])
+@pytest.mark.parametrize(("parent", "child", "threads", "said"), [
+    ("compute", "compute", "2", REFUSED), ("compute", "compute", "1", "done"), ("nothing", "compute", "2", "done"),
+    ("plan", "compute", "2", REFUSED), ("compute", "plan", "2", REFUSED), ("compute", "load", "2", REFUSED)])
 def test_a_process_forked_after_computing_is_refused_where_it_would_wait(
-        tiny_sd1: Path, parent_computes: bool, settings: dict[str, str], said: str) -> None:
-    done = python(FORK.format(model=str(tiny_sd1), parent_computes=parent_computes), **settings)
+        tiny_sd1: Path, parent: str, child: str, threads: str, said: str) -> None:
+    done = python(FORK.format(model=str(tiny_sd1), parent=parent, child=child), OMP_NUM_THREADS=threads)
     assert done.returncode == 0, done.stderr
     assert said in done.stdout

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -53,6 +55,32 @@ def test_a_preview_changes_no_image_and_is_made_once(pipe: sdtune.StableDiffusio
     plain = drawn(pipe, 1)
     assert (drawn(pipe, 1, on_step=lambda event: event.step) == plain).all() and fits == []
     assert (drawn(pipe, 1, on_step=lambda event: event.preview) == plain).all() and len(fits) == 1
+
+
+def test_a_preview_of_sdxl_in_float16_encodes_in_float32(tiny_sdxl: Path, tmp_path: Path) -> None:
+    """As force_upcast says: what the first layer gives is beyond float16."""
+    import torch
+    from safetensors.torch import load_file, save_file
+    from sdtune._step_events import color_charts, latent_colors
+    folder = Path(shutil.copytree(tiny_sdxl, tmp_path / "sdxl"))
+    file = folder / "vae" / "diffusion_pytorch_model.safetensors"
+    weights = load_file(file)
+    first = weights["encoder.conv_in.weight"]
+    weights["encoder.conv_in.weight"] = first * (40_000 / first.abs().max())
+    save_file(weights, file)
+    pipe = sdtune.StableDiffusionPipeline.from_pretrained(folder, dtype="float16", device="cpu")
+    charts = torch.from_numpy(color_charts(pipe.vae_scale_factor))
+    assert torch.nn.functional.conv2d(charts, weights["encoder.conv_in.weight"], padding=1).abs().max() > np.finfo(np.float16).max
+    colors = latent_colors(pipe)
+    assert np.isfinite(colors).all() and colors[:-1].any()
+
+
+def test_a_preview_of_a_vae_that_overflows_is_grey() -> None:
+    from sdtune._step_events import latent_colors
+    broken = SimpleNamespace(vae_scale_factor=8, vae=SimpleNamespace(config={}),
+                             _encode_images=lambda charts: np.full((len(charts), 4, 8, 8), np.nan, np.float32))
+    event = sdtune.SampleEvent(SimpleNamespace(latents=np.ones((1, 4, 2, 3), np.float32)), lambda: latent_colors(broken))
+    assert event.preview.shape == (1, 2, 3, 3) and (event.preview == 128).all()
 
 
 @pytest.mark.parametrize("scheduler", ["PNDMScheduler", "DDIMScheduler", "UniPCMultistepScheduler", "EulerDiscreteScheduler",

@@ -149,6 +149,9 @@ void Collectives::order(const char* doing, const Work& work) {
   model::Timestamp begin(rules_.device);
   attempt(doing, [&] { work->synchronize(); });
   remember_wait(std::move(begin));
+  // A Work of NCCL holds its tensors for as long as it lives, and all of one communicator run on one stream: the newest
+  // of a step ends last, and finds the same errors, which are the communicator's.
+  if (!remembered_.empty() && remembered_.back().step == step_) remembered_.pop_back();
   remembered_.push_back({doing, step_, work});
 }
 

@@ -45,7 +45,8 @@ class Collectives {
   // All of these throw PeerLostError, which names the lost rank, its host and the step, or what a rank said of its
   // failure (rank_failure.h). `doing` says what for, in the form "summing over the ranks".
   Work start(const char* doing, const std::function<Work(c10d::Backend&)>& call);
-  // On a CPU finish(). On a GPU the current stream waits and the host goes on; the work is remembered.
+  // On a CPU finish(). On a GPU the current stream waits and the host goes on; the newest work of a step is remembered
+  // and stands for those before it, so works have to come here in the order in which they were started.
   void order(const char* doing, const Work& work);
   // Returns when the work is over.
   void finish(const char* doing, const Work& work);

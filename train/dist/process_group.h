@@ -18,8 +18,8 @@
 
 namespace sdtune::train {
 
-// A collective under way. wait() must be called once; it throws PeerLostError. On a GPU it makes the current stream
-// wait, and not the host.
+// A collective under way. wait() must be called once, and of several in the order of their starts; it throws
+// PeerLostError. On a GPU it makes the current stream wait, and not the host.
 class PendingReduce {
  public:
   virtual ~PendingReduce() = default;

@@ -24,8 +24,8 @@ std::optional<SharedFailure> own_failure(const std::function<void()>& work) {
   } catch (const c10::Error& error) {
     if (!model::is_out_of_memory(error)) throw;
     return out_of_memory(error.what_without_backtrace());
-  } catch (const std::bad_alloc&) {
-    return out_of_memory("the system has no memory left");
+  } catch (const std::bad_alloc& error) {
+    return out_of_memory(model::words_of(error));
   }
   return std::nullopt;
 }

@@ -54,6 +54,11 @@ bool IdentityCurve::has(std::int64_t step) const {
                      [&](const IdentityResult& result) { return result.step == step; });
 }
 
+const IdentityResult& IdentityCurve::at(std::int64_t step) const {
+  return *std::find_if(results_.begin(), results_.end(),
+                       [&](const IdentityResult& result) { return result.step == step; });
+}
+
 const IdentityResult* IdentityCurve::best_until(std::int64_t done) const {
   const IdentityResult* best = nullptr;
   for (const IdentityResult& result : results_) {
@@ -63,8 +68,8 @@ const IdentityResult* IdentityCurve::best_until(std::int64_t done) const {
   return best;
 }
 
-std::optional<std::int64_t> IdentityCurve::best() const {
-  const IdentityResult* result = best_until(std::numeric_limits<std::int64_t>::max());
+std::optional<std::int64_t> IdentityCurve::best(std::int64_t done) const {
+  const IdentityResult* result = best_until(done);
   return result != nullptr ? std::optional(result->step) : std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,9 +33,11 @@ class IdentityCurve {
   void add(const IdentityResult& result);
   const std::vector<IdentityResult>& results() const { return results_; }  // by rising step
   bool has(std::int64_t step) const;
+  // Of a step that there is a result of.
+  const IdentityResult& at(std::int64_t step) const;
   // The step of the highest total, the earliest of equals; the base does not compete. Unset before the first
-  // evaluation.
-  std::optional<std::int64_t> best() const;
+  // evaluation. With `done` among the results up to that step.
+  std::optional<std::int64_t> best(std::int64_t done = std::numeric_limits<std::int64_t>::max()) const;
   bool is_better(const IdentityResult& result) const;
   // Whether the last `patience` results up to step `done` are all of them after the best one.
   bool is_on_plateau(std::int64_t done, std::int64_t patience) const;

@@ -92,7 +92,10 @@ torch::Tensor IdentityEvaluation::generate_share() {
 
 std::optional<SharedFailure> IdentityEvaluation::evaluate(std::int64_t done,
                                                           const std::vector<torch::Tensor>& weights) {
-  if (curve_.has(done)) return std::nullopt;
+  if (curve_.has(done)) {  // by an earlier attempt, whose step is done again
+    if (context_.group.is_first()) tell_of(curve_.at(done));
+    return std::nullopt;
+  }
   const torch::NoGradGuard no_grad;
   torch::Tensor images;
   std::optional<SharedFailure> failure = run_share(context_.group, [&] { images = generate_share(); });
@@ -132,6 +135,10 @@ void IdentityEvaluation::keep(std::int64_t done, const IdentityScores& scores,
 void IdentityEvaluation::record(const IdentityResult& result) {
   const std::string failure = lines_.append(curve_.line_of(result).dump() + "\n");
   if (!failure.empty()) throw StorageError(context_.folder.identity().string(), "cannot be written: " + failure);
+  tell_of(result);
+}
+
+void IdentityEvaluation::tell_of(const IdentityResult& result) {
   IdentityEvent event;
   event.step = result.step;
   event.identity = result.scores.identity;
@@ -139,7 +146,7 @@ void IdentityEvaluation::record(const IdentityResult& result) {
   event.prompt_fidelity = result.scores.prompt_fidelity;
   event.leak = result.scores.leak;
   event.score = result.scores.total();
-  event.is_best = curve_.best() == result.step;
+  event.is_best = curve_.best(result.step) == result.step;
   tell(observers_, &Observer::on_identity, event);
 }
 

@@ -31,8 +31,9 @@ class IdentityEvaluation {
   bool lacks(std::int64_t done) const { return is_due(done) && !curve_.has(done); }
   // With the weights that are in the modules now; `weights` are the same in float32, kept in best/ where nothing was
   // better; only the first rank needs them. Each rank generates its share. Nothing happens when any rank was asked to
-  // stop meanwhile, or when the step was evaluated before. What keeps the step from being evaluated is returned, on
-  // every rank, and the curve stays as it was. Throws StorageError.
+  // stop meanwhile. Of a step that an earlier attempt evaluated the result is told again: TensorBoard has discarded it
+  // with the step. What keeps the step from being evaluated is returned, on every rank, and the curve stays as it was.
+  // Throws StorageError.
   std::optional<SharedFailure> evaluate(std::int64_t done, const std::vector<torch::Tensor>& weights);
 
   // Whether early_stop_patience says that the run ends after `done` steps.
@@ -50,6 +51,7 @@ class IdentityEvaluation {
   torch::Tensor generate_share();
   void keep(std::int64_t done, const IdentityScores& scores, const std::vector<torch::Tensor>& weights);
   void record(const IdentityResult& result);
+  void tell_of(const IdentityResult& result);
 
   IdentityContext context_;
   const std::vector<Observer*>& observers_;

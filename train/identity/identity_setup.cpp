@@ -35,6 +35,30 @@ std::vector<torch::Tensor> references(const IdentityContext& context, std::size_
   return images;
 }
 
+// Of which the images of an evaluation are generated.
+std::string subject_words(const DataOptions& options, const ConceptOptions& subject) {
+  return options.trigger_word.empty() ? trigger_of(subject.instance_prompt, subject.class_prompt)
+                                      : options.trigger_word;
+}
+
+// Whether the subject's words follow from the captions and the class prompt, which the fingerprint has: then the digest
+// is that of former versions, whose curves go on.
+bool captions_say_the_words(const IdentityContext& context) {
+  const DataOptions& options = context.config.data;
+  if (!options.concepts.empty() || !options.trigger_word.empty()) return false;
+  return std::all_of(context.photos.begin(), context.photos.end(),
+                     [&](const Photo& photo) { return photo.caption == options.instance_prompt; });
+}
+
+// A hash, since a text need not be UTF-8, which JSON must be.
+std::string hash_of_words(const DataOptions& options) {
+  std::string text;
+  for (const ConceptOptions& subject : concepts_of(options)) {
+    text.append(subject_words(options, subject)).append("\n").append(subject.class_prompt).append("\n");
+  }
+  return sha256_hex(text);
+}
+
 }  // namespace
 
 std::unique_ptr<IdentityReader> make_identity_reader(const IdentityContext& context) {
@@ -55,10 +79,7 @@ std::vector<IdentitySubject> identity_subjects(const IdentityContext& context) {
   std::vector<IdentitySubject> subjects;
   const std::vector<ConceptOptions> concepts = concepts_of(options);
   for (std::size_t i = 0; i < concepts.size(); ++i) {
-    const std::string words = options.trigger_word.empty()
-                                  ? trigger_of(concepts[i].instance_prompt, concepts[i].class_prompt)
-                                  : options.trigger_word;
-    subjects.push_back({words, concepts[i].class_prompt, references(context, i)});
+    subjects.push_back({subject_words(options, concepts[i]), concepts[i].class_prompt, references(context, i)});
   }
   return subjects;
 }
@@ -75,6 +96,7 @@ std::string identity_eval_digest(const IdentityContext& context) {
                  {"base", context.fingerprint.base_hash},
                  {"pictures", options.num_identity_images},
                  {"steps", options.identity_inference_steps}};
+  if (!captions_say_the_words(context)) digest["words"] = hash_of_words(context.config.data);
   if (has_network(context)) {
     digest["network"] = sha256_of_file(options.identity_model);
     for (const fs::path& file : face_models(context.config.data.face_model)) {

@@ -52,8 +52,7 @@ void WeightAverage::fix(std::int64_t group) {
   }
 }
 
-AveragedWeights::AveragedWeights(const std::vector<TrainedParameter>& parameters, const WeightAverage& average,
-                                 const std::function<void()>& share) {
+AveragedWeights::AveragedWeights(const std::vector<TrainedParameter>& parameters, const WeightAverage& average) {
   const torch::NoGradGuard no_grad;
   std::map<std::string, torch::Tensor> by_name;
   for (const TrainedParameter& parameter : parameters) {
@@ -61,11 +60,19 @@ AveragedWeights::AveragedWeights(const std::vector<TrainedParameter>& parameters
     kept_.push_back(weights_.back().clone());
     by_name.emplace(parameter.name, weights_.back());
   }
-  for (const auto& [name, value] : average.values()) by_name.at(name).copy_(value, /*non_blocking=*/true);
-  if (share) share();
+  try {
+    for (const auto& [name, value] : average.values()) by_name.at(name).copy_(value, /*non_blocking=*/true);
+  } catch (...) {  // memory ran out
+    put_back();
+    throw;
+  }
 }
 
 AveragedWeights::~AveragedWeights() {
+  put_back();
+}
+
+void AveragedWeights::put_back() {
   const torch::NoGradGuard no_grad;
   for (std::size_t i = 0; i < kept_.size(); ++i) weights_[i].copy_(kept_[i]);
 }

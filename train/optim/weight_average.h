@@ -6,7 +6,6 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,14 +45,15 @@ class WeightAverage {
 // While one lives, the trained weights are their averages.
 class AveragedWeights {
  public:
-  // parameters: those of the average, or more; `share` then gives the others the averages that other ranks have.
-  AveragedWeights(const std::vector<TrainedParameter>& parameters, const WeightAverage& average,
-                  const std::function<void()>& share = {});
+  // parameters: those of the average, or more, which stay as they are. Where it throws, so do all.
+  AveragedWeights(const std::vector<TrainedParameter>& parameters, const WeightAverage& average);
   ~AveragedWeights();  // the masters again
   AveragedWeights(const AveragedWeights&) = delete;
   AveragedWeights& operator=(const AveragedWeights&) = delete;
 
  private:
+  void put_back();
+
   std::vector<torch::Tensor> weights_;
   std::vector<torch::Tensor> kept_;  // the weights as they are trained
 };

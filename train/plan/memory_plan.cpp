@@ -133,6 +133,13 @@ std::vector<MemoryPart> kept_while_generating(const Generation& generation, cons
                                               const ModelTrace& trace, const TrainedBatch& batch, bool on_gpu) {
   if (!generation.in_training) return weights_of(config, trace.bundle(), on_gpu);
   std::vector<MemoryPart> kept = kept_in_training(config, trace, batch, on_gpu);
+  if (config.optim.use_ema) {
+    std::int64_t trained = 0;
+    for (const ModuleParameter& parameter : trace.trained()) {
+      trained += static_cast<std::int64_t>(parameter.weight.nbytes());
+    }
+    kept.push_back({"trained weights beside the averages", trained});
+  }
   if (!generation.with_base) return kept;
   std::int64_t base = 0;
   for (const MemoryPart& part : weights_of(config, trace.bundle(), on_gpu)) base += part.bytes;

@@ -13,6 +13,11 @@ void isolate_probe(TrainConfig& config, std::int64_t class_images) {
   config.observe.report_model = false;
   config.observe.report_images = 0;
   config.observe.validation_prompt.clear();
+  config.identity.identity_steps.reset();  // without which the next two are refused
+  config.identity.identity_model.clear();
+  config.identity.early_stop_patience.reset();
+  config.optim.lr_scheduler = "constant";
+  config.optim.lr_warmup_steps = 0;
   config.data.class_data_dir.clear();
   config.data.num_class_images = std::min(config.data.num_class_images, class_images);
   for (std::string& text : config.data.concepts) {

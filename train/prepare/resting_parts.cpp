@@ -15,7 +15,12 @@ RestingParts::RestingParts(const std::vector<std::shared_ptr<torch::nn::Module>>
 }
 
 void RestingParts::move_to_device() {
-  for (const auto& [weight, host] : weights_) torch::Tensor(weight).set_data(host.to(device_, /*non_blocking=*/true));
+  try {
+    for (const auto& [weight, host] : weights_) torch::Tensor(weight).set_data(host.to(device_, /*non_blocking=*/true));
+  } catch (...) {  // memory ran out
+    move_to_host();
+    throw;
+  }
 }
 
 void RestingParts::move_to_host() {
@@ -23,7 +28,9 @@ void RestingParts::move_to_host() {
 }
 
 RestingParts::OnDevice::OnDevice(RestingParts* parts) : parts_(parts) {
-  if (parts_ != nullptr && parts_->users_++ == 0) parts_->move_to_device();
+  if (parts_ == nullptr) return;
+  if (parts_->users_ == 0) parts_->move_to_device();
+  ++parts_->users_;
 }
 
 RestingParts::OnDevice::~OnDevice() {

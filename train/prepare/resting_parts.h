@@ -17,7 +17,7 @@ class RestingParts {
   // Back on the device while an object of it lives: generation and encoding need every part. Neither way waits.
   class OnDevice {
    public:
-    explicit OnDevice(RestingParts* parts);  // null: nothing rests
+    explicit OnDevice(RestingParts* parts);  // null: nothing rests; where it throws, all parts are on the host again
     ~OnDevice();
     OnDevice(const OnDevice&) = delete;
     OnDevice& operator=(const OnDevice&) = delete;

@@ -62,10 +62,9 @@ std::optional<PartResult> add_parity(const ProveContext& context, const Diffuser
   if (!has_record(context.work(theirs))) {
     const OptimOptions optim = step_config(context, mixed_precision, name).optim;
     const std::vector<Child> children = {side.script(
-        theirs,
-        {"steps", "--record", context.work(name).string(), "--output", context.work(theirs).string(), "--device",
-         context.is_cuda ? "cuda" : "cpu", "--rate", std::to_string(optim.learning_rate), "--max-grad-norm",
-         std::to_string(optim.max_grad_norm), "--weight-decay", std::to_string(optim.adam_weight_decay)})};
+        theirs, {"steps", "--record", context.work(name).string(), "--output", context.work(theirs).string(),
+                 "--device", context.device, "--rate", std::to_string(optim.learning_rate), "--max-grad-norm",
+                 std::to_string(optim.max_grad_norm), "--weight-decay", std::to_string(optim.adam_weight_decay)})};
     const ChildrenEnd end = run_children(children, context.limit(), context.stop);
     if (!end.all_done()) {
       return leave_out(ended_badly(context, result.name, end, children, /*may_skip=*/true),
@@ -119,10 +118,10 @@ std::optional<PartResult> add_times(const ProveContext& context, const Diffusers
   }
   const auto dtype = read_json(folder.record()).at("dtype").get<std::string>();
   const std::filesystem::path file = context.work("diffusers_time.json");
-  const std::vector<Child> theirs = {side.script(
-      "diffusers_time", {"time", "--output", file.string(), "--device", context.is_cuda ? "cuda" : "cpu", "--dtype",
-                         dtype, "--resolution", std::to_string(config.data.resolution.value_or(0)), "--steps",
-                         std::to_string(kTimedSteps), "--warm-up", std::to_string(kWarmUp)})};
+  const std::vector<Child> theirs = {
+      side.script("diffusers_time", {"time", "--output", file.string(), "--device", context.device, "--dtype", dtype,
+                                     "--resolution", std::to_string(config.data.resolution.value_or(0)), "--steps",
+                                     std::to_string(kTimedSteps), "--warm-up", std::to_string(kWarmUp)})};
   end = run_children(theirs, context.limit(), context.stop);
   if (!end.all_done()) {
     return leave_out(ended_badly(context, result.name, end, theirs, /*may_skip=*/true), what, result);

@@ -107,6 +107,7 @@ ProveReport prove(const ProveRequest& request, const ProveListener& listener, co
                        .store = store,
                        .config = request.config,
                        .is_cuda = device.is_cuda(),
+                       .device = device.str(),
                        .gpus = usable_gpus(request.machine),
                        .steps = request.steps,
                        .against = request.against,

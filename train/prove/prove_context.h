@@ -26,6 +26,7 @@ struct ProveContext {
   const PartStore& store;
   TrainConfig config;  // base, photos, device; the rest as the base's preset has it
   bool is_cuda = false;
+  std::string device = "cpu";                 // or cuda:N, also where the configuration says auto
   std::int64_t gpus = 0;                      // usable ones
   std::int64_t steps = 60;                    // of DreamBooth
   std::int64_t recorded_steps = 3;            // of parity and ranks

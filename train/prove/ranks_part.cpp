@@ -57,7 +57,7 @@ std::optional<PartResult> add_ranks(const ProveContext& context, std::int64_t ra
   if (!has_record(context.work(name))) {
     const std::vector<Child> children = rank_processes(context, name, together_file, ranks);
     const ChildrenEnd end = run_children(children, context.limit(), context.stop);
-    if (!end.all_done()) return ended_badly(context, result.name, end, children);
+    if (!end.all_done()) return ended_badly(context, result.name, end, children, /*may_skip=*/true);
   }
   const StepRecord record = read_record(context.work(name));
   for (Check check : compare_records(record, read_record(context.work(name + "_alone")), "float32")) {

@@ -1,6 +1,7 @@
 #include "train/run/micro_batch.h"
 
 #include <algorithm>
+#include <exception>
 #include <vector>
 
 #include "model/core/out_of_memory.h"
@@ -30,7 +31,7 @@ bool fits_everywhere(Run& run, std::int64_t micro) {
   bool fits = true;
   try {
     probe(run, micro);
-  } catch (const c10::Error& error) {
+  } catch (const std::exception& error) {
     if (!model::is_out_of_memory(error)) throw;
     fits = false;
   }

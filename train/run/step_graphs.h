@@ -26,14 +26,16 @@ class StepGraphs {
   // Those gradients, as they are now.
   using Gradients = std::function<std::vector<torch::Tensor>()>;
 
-  static constexpr std::int64_t kWarmUp = 3;     // eager steps of a shape before it is captured
-  static constexpr std::size_t kMostGraphs = 4;  // shapes; the one that was not used for longest goes
+  static constexpr std::int64_t kWarmUp = 3;        // eager steps of a shape before it is captured
+  static constexpr std::size_t kMostGraphs = 4;     // of as many shapes
+  static constexpr std::uint64_t kIdleSteps = 100;  // a graph that was not used for longer makes room for another
 
   StepGraphs(torch::Device device, Compute compute, Gradients gradients);
 
   // What `compute` says of these inputs. A shape's first steps are eager. The next is computed twice eagerly and once
-  // by its graph; where the graph's losses or gradients differ from the eager ones by more than these from each other,
-  // and where it cannot be captured, the shape stays eager and warnings() says so.
+  // by its graph. Where the graph's losses or gradients differ from the eager ones by more than these from each other
+  // explain, also when there are more of these, and where it cannot be captured, the shape stays eager and warnings()
+  // says so; once also that there are more shapes than graphs.
   torch::Tensor compute(StepInputs inputs);
 
   // Gives back what the graphs keep; shapes begin anew.
@@ -56,7 +58,8 @@ class StepGraphs {
   };
 
   Shape& shape_of(StepInputs& inputs);
-  void drop_oldest();
+  bool make_room();  // for one more graph
+  const model::DeviceGraph* any_graph() const;
   torch::Tensor capture(Shape& shape, StepInputs& inputs);
   void stay_eager(Shape& shape, const std::string& why);
   torch::Tensor result(const torch::Tensor& losses) const;
@@ -68,6 +71,7 @@ class StepGraphs {
   std::vector<Problem> warnings_;
   std::uint64_t clock_ = 0;
   std::int64_t replays_ = 0;
+  bool said_full_ = false;
 };
 
 }  // namespace sdtune::train

@@ -26,6 +26,12 @@ StepLog::StepLog(const Run& run, const std::vector<Observer*>& observers)
       guard_(run.config.precision.max_skipped_steps),
       start_(std::chrono::steady_clock::now()) {}
 
+void StepLog::begin() {
+  start_ = std::chrono::steady_clock::now();
+  last_elapsed_ = last_flush_ = paused_ = 0;
+  begin_interval();
+}
+
 void StepLog::push(std::uint64_t step, const torch::Tensor& numbers) {
   pending_.push_back(
       {step, model::HostCopy(numbers), seconds_since_1970(), seconds_since_start(), run_.buckets->overlapped_share()});
@@ -68,9 +74,16 @@ void StepLog::estimate_the_rest() {
 }
 
 void StepLog::leave_out_pause() {
-  previous_.reset();
+  begin_interval();
   last_elapsed_ = seconds_since_start();
   paused_ += last_elapsed_ - last_flush_;
+}
+
+// On a GPU the copy of any of its numbers marks where its queue is now: the host only queues the next step, so the
+// host's clock does not say how long that takes.
+void StepLog::begin_interval() {
+  previous_.reset();
+  if (run_.device.is_cuda()) previous_.emplace(run_.optimizer->updates());
 }
 
 double StepLog::seconds_since_start() const {
@@ -105,6 +118,7 @@ StepEvent StepLog::event_of(const Pending& pending) {
   if (run_.scaler->enabled()) event.loss_scale = numbers[kLossScale];
   event.skipped = !std::isfinite(numbers[kGradNorm]);
   // The host runs ahead of a GPU, whose own clock says how long a step took.
+  if (previous_) previous_->wait();  // LibTorch asks; it is over, since it was queued before the numbers
   const std::optional<double> on_device = previous_ ? pending.numbers.seconds_after(*previous_) : std::nullopt;
   const double seconds = on_device.value_or(pending.elapsed - last_elapsed_);
   event.images_per_s = seconds > 0 ? static_cast<double>(run_.data.plan->shape().effective()) / seconds : 0;

@@ -21,6 +21,8 @@ class StepLog {
  public:
   StepLog(const Run& run, const std::vector<Observer*>& observers);
 
+  // The first step begins now. What came before it, as a validation of the base, counts in no time.
+  void begin();
   // Of train_step(step). On a CPU the event comes at once, on a GPU one or a few steps later.
   void push(std::uint64_t step, const torch::Tensor& numbers);
   // Tells of all that is pending. Call it before a checkpoint, a validation, and at the end. Throws PeerLostError where
@@ -40,11 +42,12 @@ class StepLog {
     std::uint64_t step;
     model::HostCopy numbers;
     double time;     // s since 1970
-    double elapsed;  // s since the first step of this attempt
+    double elapsed;  // s since the first step of this attempt began
     std::optional<double> overlapped_share;
   };
 
   double seconds_since_start() const;
+  void begin_interval();
   void tell_of_first();
   void estimate_the_rest();
   StepEvent event_of(const Pending& pending);
@@ -54,10 +57,10 @@ class StepLog {
   const std::vector<Observer*>& observers_;
   NonFiniteGuard guard_;
   std::deque<Pending> pending_;
-  std::optional<model::HostCopy> previous_;  // of the step before, where no pause lies between
+  std::optional<model::HostCopy> previous_;  // of the step before or, on a GPU, the end of a pause; unset on a CPU then
   std::chrono::steady_clock::time_point start_;
   double last_elapsed_ = 0;
-  double last_flush_ = 0;  // s since the start
+  double last_flush_ = 0;  // s since start_
   double paused_ = 0;      // s of the pauses so far
   Pace warm_up_;           // at the first flush; the steps after it are the ones that the estimate is made from
   bool estimated_ = false;

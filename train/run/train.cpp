@@ -223,8 +223,8 @@ TrainResult stopped_early(const Training& training, int signal) {
 
 // An exception that is none of ours, as last_error.json says it: with the words and exit code of the error line.
 Error described(const std::exception& error, const TrainConfig& config) {
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
-    return OutOfMemoryError("memory", "the system has no memory left", memory_hint(config));
+  if (const auto* no_memory = dynamic_cast<const std::bad_alloc*>(&error)) {
+    return OutOfMemoryError("memory", model::words_of(*no_memory), memory_hint(config));
   }
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   const std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();

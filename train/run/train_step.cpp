@@ -4,6 +4,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "model/core/chunk_threads.h"
@@ -137,7 +138,7 @@ torch::Tensor compute_gradients_that_fit(Run& run, std::uint64_t step) {
   while (true) {
     try {
       return compute_gradients(run, step);
-    } catch (const c10::Error& error) {
+    } catch (const std::exception& error) {
       if (!model::is_out_of_memory(error) || !can_shrink(run)) throw;
     }
     shrink_micro_batch(run, step);

@@ -69,6 +69,7 @@ TrainResult Trainer::train() {
   catch_up();
   std::int64_t done = run_.first_step;
   int signal = run_.stops->agreed_now();
+  log_.begin();
   while (signal == 0 && done < run_.total_steps && !(identity_ && identity_->is_over(done))) {
     profiler_.begin_step(done);
     const torch::Tensor numbers = train_step(run_, static_cast<std::uint64_t>(done));
@@ -100,7 +101,6 @@ void Trainer::catch_up() {
   const bool is_validated = lacks_validation();
   if (is_validated) validate(run_.first_step);
   if (is_evaluated) evaluate_identity(run_.first_step);
-  if (is_validated || is_evaluated) log_.leave_out_pause();
 }
 
 bool Trainer::is_saved_at(std::int64_t done) const {
@@ -208,29 +208,36 @@ void Trainer::save_after_failure(std::int64_t done, bool failed) {
 void Trainer::validate(std::int64_t done) {
   log_.flush();
   read_weights(done, [&] {
-    std::unique_ptr<AveragedWeights> averaged = averaged_weights();
-    const RestingParts::OnDevice parts(run_.resting.get());
-    const ValidationOutcome outcome = validate_model(run_, done, stop_);
-    averaged.reset();
+    ReadableModel readable;
+    ValidationOutcome outcome;
+    outcome.failure = make_readable(readable);
+    if (!outcome.failure) outcome = validate_model(run_, done, stop_);
+    readable = {};
     if (outcome.failure) return continue_without("validation", done, *outcome.failure);
     if (outcome.event && run_.group->is_first()) tell(observers_, &Observer::on_validation, *outcome.event);
   });
 }
 
-std::unique_ptr<AveragedWeights> Trainer::averaged_weights() {
-  if (!run_.average) return nullptr;
-  return std::make_unique<AveragedWeights>(run_.shards->parameters(), *run_.average,
-                                           [this] { run_.shards->share_weights(); });
+std::optional<SharedFailure> Trainer::make_readable(ReadableModel& readable) {
+  if (!run_.average && !run_.resting) return std::nullopt;  // on every rank alike
+  const std::optional<SharedFailure> failure = run_share(*run_.group, [&] {
+    if (run_.average) readable.averaged = std::make_unique<AveragedWeights>(run_.shards->parameters(), *run_.average);
+    readable.parts = std::make_unique<RestingParts::OnDevice>(run_.resting.get());
+  });
+  if (failure || !run_.average) return failure;
+  run_.shards->share_weights();
+  run_.group->settle();  // before anything is read that was computed with them
+  return std::nullopt;
 }
 
 void Trainer::evaluate_identity(std::int64_t done) {
   log_.flush();
   read_weights(done, [&] {
     const std::vector<torch::Tensor> weights = result_weights(run_);
-    std::unique_ptr<AveragedWeights> averaged = averaged_weights();
-    const RestingParts::OnDevice parts(run_.resting.get());
-    const std::optional<SharedFailure> failure = identity_->evaluate(done, weights);
-    averaged.reset();
+    ReadableModel readable;
+    std::optional<SharedFailure> failure = make_readable(readable);
+    if (!failure) failure = identity_->evaluate(done, weights);
+    readable = {};
     if (failure) continue_without("identity evaluation", done, *failure);
   });
 }

@@ -55,8 +55,13 @@ class Trainer {
   void read_weights(std::int64_t done, const std::function<void()>& use);
   // With shards, by all ranks: whether it failed on any of them, and then a checkpoint.
   void save_after_failure(std::int64_t done, bool failed);
-  // The averages as the weights of every rank; null without.
-  std::unique_ptr<AveragedWeights> averaged_weights();
+  // While one lives, every part of the model is on the device, and its weights are the averages, if there are any.
+  struct ReadableModel {
+    std::unique_ptr<AveragedWeights> averaged;
+    std::unique_ptr<RestingParts::OnDevice> parts;
+  };
+  // By all ranks. Returns what kept it from being made on any of them; `readable` may then have a part of it.
+  std::optional<SharedFailure> make_readable(ReadableModel& readable);
   // By the first rank alone, as well as it can.
   void save_before_failing(std::int64_t done) noexcept;
   // Validation and evaluation that an earlier attempt was stopped before.

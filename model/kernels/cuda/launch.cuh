@@ -41,7 +41,8 @@ class DeviceScope {
   cudaError_t status_;
 };
 
-// kernel<<<grid, kThreads>>>(arguments...) on the stream, with its device current. Throws std::runtime_error.
+// kernel<<<grid, kThreads>>>(arguments...) on the stream, with its device current. Throws std::runtime_error, and
+// KernelOutOfMemory.
 template <typename... Parameters, typename... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, const CudaStream& stream,
             Arguments... arguments) {
@@ -56,9 +57,12 @@ void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, const Cu
   }
   if (status == cudaSuccess) return;
   static_cast<void>(cudaGetLastError());  // or whoever asks next takes it for their own
-  throw std::runtime_error("kernel " + std::string(name) + " on cuda:" + std::to_string(stream.device) + ", grid " +
+  const std::string text = "kernel " + std::string(name) + " on cuda:" + std::to_string(stream.device) + ", grid " +
                            std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
-                           ": " + cudaGetErrorString(status));
+                           ": " + cudaGetErrorString(status);
+  if (status == cudaErrorMemoryAllocation) throw KernelOutOfMemory(text);
+  const bool is_of_this = status == cudaErrorInvalidDevice || status == cudaErrorInvalidValue;
+  throw std::runtime_error(text + (is_of_this ? "" : " (of this or an earlier operation)"));
 }
 
 }  // namespace sdtune::model

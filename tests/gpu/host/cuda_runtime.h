@@ -27,6 +27,7 @@ struct dim3 {
 enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
   cudaErrorLaunchFailure = 719,
   cudaErrorInvalidDevice = 101
 };

@@ -194,6 +194,8 @@ cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
+  if (device == host_gpu::kFullDevice) return cudaErrorMemoryAllocation;
+  if (device == host_gpu::kFailedDevice) return cudaErrorLaunchFailure;
   if (device < 0 || device > 1) return cudaErrorInvalidDevice;
   current_device = device;
   return cudaSuccess;
@@ -202,6 +204,8 @@ cudaError_t cudaGetLastError() {
   return cudaSuccess;
 }
 const char* cudaGetErrorString(cudaError_t status) {
+  if (status == cudaErrorMemoryAllocation) return "out of memory";
+  if (status == cudaErrorLaunchFailure) return "unspecified launch failure";
   return status == cudaErrorInvalidDevice ? "invalid device ordinal" : "invalid argument";
 }
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {

@@ -28,6 +28,9 @@ struct Slot {
 };
 Slot exchange(const Slot& mine, int lane, const std::source_location& place);
 
+// Devices that cannot be made current: one has no memory left, on the other an earlier kernel has failed.
+inline constexpr int kFullDevice = 2, kFailedDevice = 3;
+
 // How many launches ran with each of the devices 0 and 1 current.
 extern int launches[2];
 

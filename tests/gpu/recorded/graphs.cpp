@@ -19,6 +19,6 @@ class RecordedGraph final : public model::DeviceGraph {
 }  // namespace sdtune::record
 
 extern "C" __attribute__((visibility("default"))) sdtune::model::DeviceGraph* sdtune_capture_graph(
-    std::int32_t, const std::function<void()>& work) {
+    std::int32_t, const std::function<void()>& work, const sdtune::model::DeviceGraph*) {
   return new sdtune::record::RecordedGraph(work);
 }

@@ -4,6 +4,10 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <new>
+#include <stdexcept>
+
+#include "model/core/cuda_table.h"
 
 namespace sdtune::model {
 namespace {
@@ -24,6 +28,20 @@ TEST(OutOfMemory, IsWhatADeviceSaysAndNothingElse) {
   EXPECT_TRUE(is_out_of_memory(c10::Error(here, "DefaultCPUAllocator: not enough memory: you tried to allocate 8")));
   EXPECT_FALSE(is_out_of_memory(c10::Error(here, "The size of tensor a (3) must match the size of tensor b (4)")));
   EXPECT_FALSE(is_out_of_memory(c10::Error(here, "index out of range")));
+}
+
+TEST(OutOfMemory, IsABadAllocOfTheSystemAndOfAKernel) {
+  const KernelOutOfMemory kernel("kernel geglu on cuda:0: out of memory");
+  const std::bad_alloc system;
+  const std::exception& as_exception = kernel;
+  EXPECT_TRUE(is_out_of_memory(as_exception));
+  EXPECT_TRUE(is_out_of_memory(system));
+  EXPECT_FALSE(is_out_of_memory(std::runtime_error("kernel geglu on cuda:0: invalid argument")));
+  const c10::SourceLocation here{__func__, __FILE__, __LINE__};
+  const c10::Error torch_error(here, "CUDA error: out of memory");
+  EXPECT_TRUE(is_out_of_memory(static_cast<const std::exception&>(torch_error)));
+  EXPECT_EQ(words_of(kernel), "kernel geglu on cuda:0: out of memory");
+  EXPECT_EQ(words_of(system), "the system has no memory left");
 }
 
 // The words of LibTorch 2.11 and cuDNN 9, and of those before.

@@ -38,7 +38,7 @@ class Gate {
 
 class FakeWork final : public c10d::Work {
  public:
-  explicit FakeWork(Fault fault) : fault_(fault) {
+  FakeWork(Fault fault, std::vector<torch::Tensor> tensors) : fault_(fault), tensors_(std::move(tensors)) {
     if (fault != Fault::kHangAtWait) completed_ = true;
     if (fault == Fault::kFailAtWait) exception_ = std::make_exception_ptr(std::runtime_error("connection reset"));
   }
@@ -52,6 +52,7 @@ class FakeWork final : public c10d::Work {
 
  private:
   Fault fault_;
+  std::vector<torch::Tensor> tensors_;  // as long as it lives, as NCCL's
 };
 
 // The calls of the group end at once, except the one of `call` that has a fault.
@@ -66,11 +67,13 @@ class FakeBackend final : public c10d::Backend {
  public:
   explicit FakeBackend(Script script) : Backend(0, 2), script_(std::move(script)) {}
 
-  c10::intrusive_ptr<c10d::Work> broadcast(std::vector<torch::Tensor>&, const c10d::BroadcastOptions&) override {
-    return call("broadcast");
+  c10::intrusive_ptr<c10d::Work> broadcast(std::vector<torch::Tensor>& tensors,
+                                           const c10d::BroadcastOptions&) override {
+    return call("broadcast", tensors);
   }
-  c10::intrusive_ptr<c10d::Work> allreduce(std::vector<torch::Tensor>&, const c10d::AllreduceOptions&) override {
-    return call("allreduce");
+  c10::intrusive_ptr<c10d::Work> allreduce(std::vector<torch::Tensor>& tensors,
+                                           const c10d::AllreduceOptions&) override {
+    return call("allreduce", tensors);
   }
   c10::intrusive_ptr<c10d::Work> allgather(std::vector<std::vector<torch::Tensor>>& outputs,
                                            std::vector<torch::Tensor>& inputs, const c10d::AllgatherOptions&) override {
@@ -87,12 +90,12 @@ class FakeBackend final : public c10d::Backend {
   void abort() override { script_.gate->open(); }
 
  private:
-  c10::intrusive_ptr<c10d::Work> call(const std::string& name) {
+  c10::intrusive_ptr<c10d::Work> call(const std::string& name, const std::vector<torch::Tensor>& tensors = {}) {
     const Fault fault = name == script_.call ? script_.fault : Fault::kNone;
     script_.calls->push_back(name);
     if (fault == Fault::kFailAtStart) throw std::runtime_error("no route to host");
     if (fault == Fault::kHangAtStart) script_.gate->pass();
-    return c10::make_intrusive<FakeWork>(fault);
+    return c10::make_intrusive<FakeWork>(fault, tensors);
   }
 
   Script script_;
@@ -269,6 +272,26 @@ TEST(Collectives, ASumThatFailedIsFoundBeforeTheUpdateOfItsStep) {
     group.check_before_update();
   });
   EXPECT_THAT(line, testing::StartsWith("rank 1 (far): was lost at step 7 while summing over the ranks"));
+}
+
+// A step's buckets and parcels would else stay, all of them, until the next step.
+TEST(Collectives, OnlyTheNewestSumOfAStepIsHeld) {
+  Conditions conditions;
+  conditions.runs_ahead = true;
+  std::vector<float> numbers(3);
+  int freed = 0;
+  const std::string line = outcome({}, std::move(conditions), [&](ProcessGroup& group) {
+    for (int sum = 0; sum < 4; ++sum) {
+      group.start_all_reduce_sum(torch::from_blob(numbers.data(), {3}, [&freed](void*) { ++freed; }))->wait();
+      EXPECT_EQ(freed, sum);
+    }
+    group.begin_step(8);
+    group.broadcast(torch::from_blob(numbers.data(), {3}, [&freed](void*) { ++freed; }), 1);
+    EXPECT_EQ(freed, 3);  // that of step 7 is still to be looked at
+    group.settle();
+    EXPECT_EQ(freed, 5);
+  });
+  EXPECT_EQ(line, "");
 }
 
 TEST(Collectives, ErrorsOfThisRankArePassedOn) {

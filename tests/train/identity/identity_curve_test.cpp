@@ -23,6 +23,18 @@ TEST(IdentityCurve, TheBestStepHasTheHighestSumAndIsTheEarliestOfEquals) {
   EXPECT_EQ(curve.best(), 40);
 }
 
+TEST(IdentityCurve, AStepThatIsDoneAgainIsComparedWithThoseBeforeItAlone) {
+  IdentityCurve curve("exam");
+  for (const IdentityResult& result : {result_at(0, 0.9), result_at(10, 0.5), result_at(20, 0.4), result_at(30, 0.6)}) {
+    curve.add(result);
+  }
+  EXPECT_FALSE(curve.best(0));
+  EXPECT_EQ(curve.best(10), 10);
+  EXPECT_EQ(curve.best(20), 10);
+  EXPECT_EQ(curve.best(30), 30);
+  EXPECT_EQ(curve.at(20).scores.identity, 0.4);
+}
+
 TEST(IdentityCurve, ACopyOfThePhotosIsNoMoreThanAnotherPhoto) {
   IdentityCurve curve("exam");
   curve.add(result_at(10, 1.0));

@@ -84,6 +84,25 @@ TEST(RunPlan, CountsTheWeightsBeforeTrainingAndTheirForwardPass) {
   }
 }
 
+// Images are generated with the averages as the model's weights, and the others are kept meanwhile.
+TEST(RunPlan, CountsTheTrainedWeightsBesideTheAverages) {
+  PlanRequest request = embedded(5);
+  request.config.observe.validation_prompt = "a photo";
+  request.config.optim.use_ema = true;
+  const std::string name = "trained weights beside the averages";
+  const RunPlan plan = plan_run(request);
+  for (const MemoryPlan* memory : {&plan.on_cpu, &plan.on_gpu}) {
+    const MemoryPhase& generating = phase_of(*memory, "generating validation images");
+    EXPECT_EQ(bytes_of(generating, name), bytes_of(generating, "weights of unet"));
+    for (const MemoryPart& part : phase_of(*memory, "training").parts) EXPECT_NE(part.name, name);
+  }
+  request.config.optim.use_ema = false;
+  const RunPlan without = plan_run(request);
+  for (const MemoryPart& part : phase_of(without.on_cpu, "generating validation images").parts) {
+    EXPECT_NE(part.name, name);
+  }
+}
+
 TEST(RunPlan, ActivationsGrowWithTheMicroBatchAndShrinkWithRecomputation) {
   const auto kept = [](const PlanRequest& request) {
     return bytes_of(phase_of(plan_run(request).on_cpu, "training"), "activations kept for backward");

@@ -27,5 +27,20 @@ TEST(ProbeSettings, NothingIsSentOrWrittenElsewhere) {
   EXPECT_EQ(concepts_of(config.data)[1].class_prompt, "a dog");
 }
 
+TEST(ProbeSettings, WhatOnlyAWholeRunCanDoIsLeftOut) {
+  TrainConfig config;
+  config.identity.identity_steps = 100;
+  config.identity.identity_model = "recognizer.onnx";
+  config.identity.early_stop_patience = 3;
+  config.optim.lr_scheduler = "cosine";
+  config.optim.lr_warmup_steps = 500;
+  isolate_probe(config, 4);
+  EXPECT_FALSE(config.identity.identity_steps);
+  EXPECT_EQ(config.identity.identity_model, "");
+  EXPECT_FALSE(config.identity.early_stop_patience);
+  EXPECT_EQ(config.optim.lr_scheduler, "constant");
+  EXPECT_EQ(config.optim.lr_warmup_steps, 0);
+}
+
 }  // namespace
 }  // namespace sdtune::train

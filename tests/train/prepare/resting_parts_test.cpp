@@ -1,5 +1,6 @@
 #include "train/prepare/resting_parts.h"
 
+#include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/linear.h>
 
@@ -21,6 +22,19 @@ TEST(RestingParts, KeepTheirWeightsInOnePlaceOnTheHost) {
   EXPECT_TRUE(part->weight.equal(values));
   EXPECT_EQ(part->weight.const_data_ptr(), memory);  // nothing is copied back
   const RestingParts::OnDevice nothing(nullptr);
+}
+
+// A GPU that is not there stands for one without memory: this program has loaded no library of CUDA.
+TEST(RestingParts, StayOnTheHostWhereTheyCannotMove) {
+  torch::nn::Linear part(3, 2);
+  const torch::Tensor values = part->weight.detach().clone();
+  RestingParts resting({part.ptr()}, torch::Device(torch::kCUDA, 0));
+  const void* memory = part->weight.const_data_ptr();
+  for (int attempt = 0; attempt < 2; ++attempt) {  // the first one is no user of theirs
+    EXPECT_THROW(RestingParts::OnDevice{&resting}, c10::Error) << attempt;
+    EXPECT_TRUE(part->weight.equal(values));
+    EXPECT_EQ(part->weight.const_data_ptr(), memory);
+  }
 }
 
 }  // namespace

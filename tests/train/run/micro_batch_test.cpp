@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "model/core/cuda_table.h"
 #include "tests/support/no_portrait_readers.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/tiny_training.h"
@@ -93,6 +94,19 @@ TEST_F(FittedRun, LosesNothingWhereverMemoryRunsOut) {
     EXPECT_EQ(run->warnings.size(), 2U);  // 6 to 3 to 2
     EXPECT_NE(run->warnings.front().line().find("in step " + std::to_string(from + 1) + " with 6"), std::string::npos)
         << run->warnings.front().line();
+  }
+}
+
+// Which is no error of LibTorch's.
+TEST_F(FittedRun, FitsWhereOneOfOurKernelsFoundNoMemory) {
+  for (const std::uint64_t from : {std::uint64_t{0}, std::uint64_t{1}}) {
+    const auto run = make_run("auto");
+    run->before_micro_batch = [=](std::uint64_t step, std::int64_t micro) {
+      if (step >= from && micro > 2) throw model::KernelOutOfMemory("kernel group_norm on cuda:0: out of memory");
+    };
+    train_step(*run, 0);
+    train_step(*run, 1);
+    EXPECT_EQ(run->micro_batch, 2) << from;
   }
 }
 

@@ -36,10 +36,13 @@ class Thrower final : public Observer {
     validated.push_back(event.step);
     if (in_validation && event.step == 2) in_validation();
   }
-  void on_warning(const Problem& problem) override { warnings.push_back(problem.line()); }
+  void on_warning(const Problem& problem) override {
+    warnings.push_back(problem.line());
+    if (in_warning) in_warning();
+  }
   void on_end(const EndEvent& event) override { ends.push_back(event.end); }
 
-  std::function<void()> in_step, in_validation;
+  std::function<void()> in_step, in_validation, in_warning;
   std::vector<RunEnd> ends;
   std::vector<std::int64_t> validated;
   std::vector<std::string> warnings;
@@ -49,6 +52,28 @@ class Thrower final : public Observer {
 struct ForeignError : std::runtime_error {
   using std::runtime_error::runtime_error;
   int payload = 7;
+};
+
+// One rank that counts how often all sums were to be over while `is_counted` says so.
+class SettlingGroup final : public ProcessGroup {
+ public:
+  std::int64_t rank() const override { return 0; }
+  std::int64_t world_size() const override { return 1; }
+  std::unique_ptr<PendingReduce> start_all_reduce_sum(torch::Tensor) override { return std::make_unique<Done>(); }
+  void broadcast(torch::Tensor, std::int64_t) override {}
+  void barrier() override {}
+  std::vector<std::string> gather_text(const std::string& text) override { return {text}; }
+  void settle() override {
+    if (is_counted && is_counted()) ++settled;
+  }
+
+  std::function<bool()> is_counted;
+  int settled = 0;
+
+ private:
+  struct Done final : PendingReduce {
+    void wait() override {}
+  };
 };
 
 class TrainEnds : public testing::Test {
@@ -132,6 +157,49 @@ TEST_F(TrainEnds, WithItsModelThoughValidationsFailed) {
   for (const char* step : {"step-00000002", "step-00000004"}) {
     EXPECT_TRUE(std::filesystem::exists(run_folder(config_).checkpoints() / step)) << step;
   }
+}
+
+// Beside the averages the weights are kept as they are trained. Here one of them takes more memory than there is.
+TEST_F(TrainEnds, WithItsModelThoughTheAveragesHadNoMemory) {
+  config_.observe.validation_data_dir = (scratch_.path() / "held out").string();
+  config_.observe.validation_steps = 2;
+  config_.optim.use_ema = true;
+  const test::NoPortraitReaders portraits;
+  const Preflight preflight = run_preflight(config_, portraits, PhotoUse::kTrain);
+  std::filesystem::create_directories(run_folder(config_).root);
+  const auto run = build_run(config_, std::make_unique<SingleProcess>(), torch::kCPU, preflight, {}, stop_);
+  torch::Tensor weight = run->shards->parameters().front().weight;
+  const torch::Tensor values = weight.detach();
+  thrower_.in_step = [&] { weight.set_data(torch::zeros({1}).expand({std::int64_t{1} << 50})); };
+  thrower_.in_warning = [&] { weight.set_data(values); };
+  const TrainResult result = Trainer(*run, observers_, portraits, stop_).train();
+  EXPECT_EQ(result.code, ExitCode::kDone);
+  EXPECT_THAT(thrower_.validated, testing::ElementsAre(0, 4));
+  ASSERT_EQ(thrower_.warnings.size(), 1U);
+  EXPECT_THAT(thrower_.warnings[0], testing::StartsWith("validation: of step 2 failed: "));
+  EXPECT_THAT(thrower_.warnings[0], testing::HasSubstr("can't allocate memory"));
+  EXPECT_TRUE(std::filesystem::exists(run_folder(config_).checkpoints() / "step-00000002"));
+}
+
+// Averages come from other ranks, and the host reads what is computed with them.
+TEST_F(TrainEnds, WithAveragesThatWereSettledBeforeTheyWereUsed) {
+  config_.observe.validation_data_dir = (scratch_.path() / "held out").string();
+  config_.observe.validation_steps = 2;
+  config_.optim.use_ema = true;
+  const test::NoPortraitReaders portraits;
+  const Preflight preflight = run_preflight(config_, portraits, PhotoUse::kTrain);
+  std::filesystem::create_directories(run_folder(config_).root);
+  const auto group = std::make_shared<SettlingGroup>();
+  const auto run = build_run(config_, group, torch::kCPU, preflight, {}, stop_);
+  run->uses_chunks = false;  // as with several ranks
+  const torch::Tensor weight = run->shards->parameters().front().weight;
+  const torch::Tensor average = run->average->values().front().second;
+  thrower_.in_step = [&] {  // before it both are the same
+    group->is_counted = [&] { return weight.equal(average); };
+  };
+  EXPECT_EQ(Trainer(*run, observers_, portraits, stop_).train().code, ExitCode::kDone);
+  EXPECT_THAT(thrower_.validated, testing::ElementsAre(0, 2, 4));
+  EXPECT_EQ(group->settled, 2);
 }
 
 TEST_F(TrainEnds, WithTheErrorOfAValidationThatFailsBeforeTheFirstStep) {

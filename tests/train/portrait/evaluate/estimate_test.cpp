@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 namespace sdtune::train::evaluate {
 namespace {
@@ -27,10 +30,49 @@ TEST(Estimate, ShareOfAllOrNoneIsStillUnsure) {
 TEST(Estimate, MeanNarrowsWithMoreImages) {
   const Estimate mean = mean_of(torch::tensor({1.0, 2.0, 3.0}));
   EXPECT_DOUBLE_EQ(mean.value, 2.0);
-  EXPECT_NEAR(mean.high - mean.value, 1.959964 / std::sqrt(3.0), 1e-6);
+  EXPECT_NEAR(mean.high - mean.value, 4.303 / std::sqrt(3.0), 1e-6);
   const Estimate many = mean_of(torch::tensor({1.0, 2.0, 3.0}).repeat({100}));
   EXPECT_LT(many.high - many.low, 0.12 * (mean.high - mean.low));
   EXPECT_EQ(mean_of(torch::ones({1})).low, 1.0);
+}
+
+// Half of the interval of the mean of `count` numbers, in standard errors.
+double deviations_of_mean(std::int64_t count) {
+  const torch::Tensor values = torch::arange(count).to(torch::kFloat64);
+  const Estimate mean = mean_of(values);
+  return (mean.high - mean.value) / (values.std().item<double>() / std::sqrt(static_cast<double>(count)));
+}
+
+TEST(Estimate, AMeanOfFewHasStudentsInterval) {
+  constexpr double kPrinted = 5e-4;  // of tables with three decimals
+  EXPECT_NEAR(deviations_of_mean(2), 12.706, kPrinted);
+  EXPECT_NEAR(deviations_of_mean(10), 2.262, kPrinted);
+  EXPECT_NEAR(deviations_of_mean(14), 2.160, kPrinted);
+  EXPECT_NEAR(deviations_of_mean(31), 2.042, kPrinted);
+  EXPECT_NEAR(deviations_of_mean(32), 2.0395, kPrinted);  // the first behind the table
+  EXPECT_NEAR(deviations_of_mean(101), 1.984, kPrinted);
+  EXPECT_NEAR(deviations_of_mean(100'000), 1.960, kPrinted);
+  // n degrees of freedom in place of n - 1, and a normal distribution's quantile, are not taken for it.
+  EXPECT_GT(std::abs(deviations_of_mean(14) - 2.145), 10 * kPrinted);
+  EXPECT_GT(std::abs(deviations_of_mean(101) - 1.960), 10 * kPrinted);
+}
+
+TEST(Estimate, AJackknifeHasStudentsIntervalOfItsGroups) {
+  for (const std::int64_t count : {2, 10, 14}) {
+    const torch::Tensor values = torch::arange(count).to(torch::kFloat64);
+    const std::int64_t groups = std::min<std::int64_t>(count, 10);
+    std::vector<double> without;
+    for (std::int64_t group = 0; group < groups; ++group) {
+      const torch::Tensor kept = torch::arange(count).remainder(groups).ne(group);
+      without.push_back(values.masked_select(kept).mean().item<double>());
+    }
+    const torch::Tensor left = torch::tensor(without, torch::kFloat64);
+    const double error = std::sqrt((left - left.mean()).square().sum().item<double>() *
+                                   static_cast<double>(groups - 1) / static_cast<double>(groups));
+    const Estimate found =
+        jackknife(count, [&](const torch::Tensor& rows) { return values.index_select(0, rows).mean().item<double>(); });
+    EXPECT_NEAR((found.high - found.value) / error, groups == 2 ? 12.706 : 2.262, 5e-4) << count;
+  }
 }
 
 TEST(Estimate, JackknifeOfAMeanIsTheMeansError) {
@@ -40,7 +82,8 @@ TEST(Estimate, JackknifeOfAMeanIsTheMeansError) {
       jackknife(200, [&](const torch::Tensor& rows) { return values.index_select(0, rows).mean().item<double>(); });
   const Estimate direct = mean_of(values);
   EXPECT_NEAR(by_rows.value, direct.value, 1e-12);
-  EXPECT_NEAR((by_rows.high - by_rows.low) / (direct.high - direct.low), 1.0, 0.5);  // ten groups know it roughly
+  const double quantiles = 2.262 / 1.972;  // of 9 and of 199 degrees of freedom; ten groups know the error roughly
+  EXPECT_NEAR((by_rows.high - by_rows.low) / (direct.high - direct.low) / quantiles, 1.0, 0.5);
   const Estimate constant = jackknife(50, [](const torch::Tensor&) { return 3.0; });
   EXPECT_NEAR(constant.high - constant.low, 0.0, 1e-12);
 }
