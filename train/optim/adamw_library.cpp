@@ -32,7 +32,8 @@ torch::Tensor decoded(const CodedMoment& moment, const torch::Tensor& values) {
 }
 
 // `numbers` [blocks, 256] into codes and scales, where the step is finite.
-void encode(const LibraryStep& step, const torch::Tensor& numbers, const torch::Tensor& borders, CodedMoment moment) {
+void encode(const LibraryStep& step, const torch::Tensor& numbers, const torch::Tensor& borders,
+            const CodedMoment& moment) {
   const torch::Tensor largest = numbers.abs().amax(1);
   const torch::Tensor divisor = torch::where(largest > 0, largest, torch::ones_like(largest));
   const torch::Tensor codes = torch::bucketize(numbers / divisor.unsqueeze(1), borders).to(torch::kUInt8);
@@ -56,7 +57,7 @@ NewNumbers updated(const LibraryStep& step, std::int64_t rate_group, const torch
   return {new_mean, new_square, master * step.decays.select(0, rate_group) - change};
 }
 
-void write_master(const LibraryStep& step, const TrainedParameter& parameter, torch::Tensor master,
+void write_master(const LibraryStep& step, const TrainedParameter& parameter, const torch::Tensor& master,
                   const torch::Tensor& numbers) {
   master.copy_(torch::where(step.finite, numbers, master));
   torch::Tensor weight = parameter.weight.detach();

@@ -6,7 +6,7 @@
 
 namespace sdtune::train {
 
-void to_compute_dtype(torch::Tensor weight, torch::Dtype dtype, torch::Device device) {
+void to_compute_dtype(const torch::Tensor& weight, torch::Dtype dtype, torch::Device device) {
   const torch::NoGradGuard no_grad;
   const bool is_convolution = weight.dim() == 4;
   const torch::Tensor cast = weight.detach().to(dtype);
