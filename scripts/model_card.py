@@ -54,9 +54,7 @@ BASES = {base.name: base for base in (
     Base("portrait-128", "portrait-judge-128", 128,
          "The defaults were chosen on four other people (docs/measurements/portrait-128_recipes_cpu.json). Earlier defaults, chosen on two other people,\n"
          "were rejected after their figure on these ten, a likeness of 0.77: the ten took part in that decision, though not in the choice of today's values.\n",
-         "Rendered people only, 128 pixels; freckles and wrinkles are smoothed by the autoencoder.", "What was tried",
-         "The figures of marks count a mark under a hat, hair, a beard or sunglasses as missed: they were measured before `sdtune eval` left out\n"
-         "images that cannot show it.\n"))}
+         "Rendered people only, 128 pixels; freckles and wrinkles are smoothed by the autoencoder.", "What was tried"))}
 
 # Figure, how it is read from figures.json, bar, and floor where only CPU hours were to be had; shares.
 Row = tuple[str, float, float, float]
