@@ -166,9 +166,8 @@ constexpr const char* kClassDoc =
     "Every option has a default; the preset of the base, a YAML file, may set another one. TrainConfig.options() lists "
     "them with type, range, unit, meaning and the values of the presets; preset_values() gives those that are in use. "
     "Attributes read and set options; a list or dict that is read is a copy, and changes the option once it is "
-    "assigned: "
-    "config.report_to = [*config.report_to, \"wandb\"]. An unknown name (the nearest one is named), a wrong type or a "
-    "value out of range raises ConfigError, whose .problems has all of them.";
+    "assigned: config.report_to = [*config.report_to, \"wandb\"]. An unknown name (the nearest one is named), a wrong "
+    "type or a value out of range raises ConfigError, whose .problems has all of them.";
 
 }  // namespace
 

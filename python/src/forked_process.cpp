@@ -14,9 +14,8 @@ void require_unforked_process() {
   pid_t first = 0;
   if (computing.compare_exchange_strong(first, own) || first == own || at::get_num_threads() == 1) return;
   throw std::runtime_error(
-      "this process was forked from one in which sdtune had computed, and has none of its threads; start processes "
-      "with "
-      "multiprocessing.get_context(\"spawn\"), or before anything computes");
+      "this process was forked from one in which sdtune had computed, and has none of its threads; "
+      "start processes with multiprocessing.get_context(\"spawn\"), or before anything computes");
 }
 
 }  // namespace sdtune::python

@@ -24,15 +24,15 @@ struct ProveContext {
 
   std::filesystem::path program;  // sdtune itself
   const PartStore& store;
-  TrainConfig config;  // base, photos, device; the rest as the base's preset has it
+  TrainConfig config = {};  // base, photos, device; the rest as the base's preset has it
   bool is_cuda = false;
-  std::string device = "cpu";                 // or cuda:N, also where the configuration says auto
-  std::int64_t gpus = 0;                      // usable ones
-  std::int64_t steps = 60;                    // of DreamBooth
-  std::int64_t recorded_steps = 3;            // of parity and ranks
-  std::string against;                        // "diffusers" or ""
-  std::string fault;                          // planted_fault()
-  std::optional<Clock::time_point> deadline;  // of this call
+  std::string device = "cpu";                      // or cuda:N, also where the configuration says auto
+  std::int64_t gpus = 0;                           // usable ones
+  std::int64_t steps = 60;                         // of DreamBooth
+  std::int64_t recorded_steps = 3;                 // of parity and ranks
+  std::string against = {};                        // "diffusers" or ""
+  std::string fault = {};                          // planted_fault()
+  std::optional<Clock::time_point> deadline = {};  // of this call
   const StopFlag& stop;
 
   bool is_over() const { return stop.signal() != 0 || (deadline && Clock::now() >= *deadline); }

@@ -45,14 +45,11 @@ TEST(DiffusersPart, AsksForTheDeviceThatIsProved) {
   write_record(store.work() / "steps_no", record);
   const ProveContext context{.program = program,
                              .store = store,
-                             .config = TrainConfig(),
                              .is_cuda = true,
                              .device = "cuda:1",
                              .gpus = 2,
                              .steps = 4,
                              .against = "diffusers",
-                             .fault = "",
-                             .deadline = std::nullopt,
                              .stop = stop};
   const PartResult result = diffusers_part(context);
   EXPECT_EQ(result.status, PartStatus::kSkipped) << result.reason;

@@ -54,16 +54,7 @@ class DreamboothOfAShell : public testing::Test {
   std::filesystem::path program_ = folder_.write("sdtune", kFakeProgram);
   StopFlag stop_;
   PartStore store_{real_file_system(), folder_.path() / "proof", Json{{"sdtune", "1"}, {"device", "cpu"}}};
-  ProveContext context_{.program = program_,
-                        .store = store_,
-                        .config = TrainConfig(),
-                        .is_cuda = false,
-                        .gpus = 0,
-                        .steps = 4,
-                        .against = "",
-                        .fault = "",
-                        .deadline = std::nullopt,
-                        .stop = stop_};
+  ProveContext context_{.program = program_, .store = store_, .steps = 4, .stop = stop_};
 };
 
 TEST_F(DreamboothOfAShell, StartsAnewWhereASaveWasKilled) {

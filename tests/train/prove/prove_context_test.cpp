@@ -25,16 +25,7 @@ class EndedBadly : public testing::Test {
   test::ScratchFolder folder_;
   StopFlag stop_;
   PartStore store_{real_file_system(), folder_.path() / "proof", Json{{"sdtune", "1"}, {"device", "cpu"}}};
-  ProveContext context_{.program = "sdtune",
-                        .store = store_,
-                        .config = TrainConfig(),
-                        .is_cuda = false,
-                        .gpus = 0,
-                        .steps = 4,
-                        .against = "",
-                        .fault = "",
-                        .deadline = std::nullopt,
-                        .stop = stop_};
+  ProveContext context_{.program = "sdtune", .store = store_, .steps = 4, .stop = stop_};
 };
 
 TEST_F(EndedBadly, AFullDiskIsNoFaultOfTheDevice) {

@@ -25,16 +25,7 @@ PartResult result_of_ranks_that(const std::string& end) {
   StepRecord record;
   record.tensors.emplace_back("losses", torch::zeros({1}));
   write_record(store.work() / "ranks_2_alone", record);
-  return ranks_part({.program = program,
-                     .store = store,
-                     .config = TrainConfig(),
-                     .is_cuda = false,
-                     .gpus = 0,
-                     .steps = 4,
-                     .against = "",
-                     .fault = "",
-                     .deadline = std::nullopt,
-                     .stop = stop});
+  return ranks_part({.program = program, .store = store, .steps = 4, .stop = stop});
 }
 
 TEST(RanksPart, IsLeftOutWhereMemoryDoesNotSuffice) {
