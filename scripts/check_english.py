@@ -116,6 +116,11 @@ def stub_texts() -> Iterator[Text]:
                 yield str(path.relative_to(ROOT)), number, line
 
 
+def commands_in(overview: list[str]) -> list[str]:
+    """The commands that the program's help lists."""
+    return [match.group(1) for line in overview if (match := re.match(r"  ([a-z]+(?:-[a-z]+)*)\s{2,}\S", line))]
+
+
 def help_texts(program: Path) -> Iterator[Text]:
     """What the program says of itself: its own help and that of every command."""
     def help_of(words: list[str]) -> list[str]:
@@ -123,7 +128,7 @@ def help_texts(program: Path) -> Iterator[Text]:
         return done.stdout.splitlines()
 
     overview = help_of([])
-    commands = [match.group(1) for line in overview if (match := re.match(r"  ([a-z]+)\s{2,}\S", line))]
+    commands = commands_in(overview)
     if "train" not in commands:
         raise SystemExit(f"check_english: {program} --help lists no commands")
     for words in [[], *([command] for command in commands)]:

@@ -5,4 +5,4 @@ cd "$(dirname "$0")/.."
 format=$(command -v clang-format-14 || command -v clang-format)
 mode=-i
 [ "${1:-}" = "--check" ] && mode="--dry-run -Werror"
-git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh' | while read -r f; do [ -f "$f" ] && echo "$f"; done | xargs -r "$format" $mode
+git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh' | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | xargs -r "$format" $mode

@@ -42,12 +42,15 @@ def main() -> None:
     parser.add_argument("--since", metavar="COMMIT")
     options = parser.parse_args()
     changed = changed_since(options.since) if options.since else set()
-    for entry in json.loads((options.build / "compile_commands.json").read_text()):
-        sources = {path for path in sources_of(Path(entry["file"])) if path.split("/")[0] in LAYERS}
+    groups = {entry["file"]: {path for path in sources_of(Path(entry["file"])) if path.split("/")[0] in LAYERS}
+              for entry in json.loads((options.build / "compile_commands.json").read_text())}
+    if not any(groups.values()):  # else nothing would be read, and lint.sh would find nothing
+        raise SystemExit(f"lint_groups: {options.build}/compile_commands.json names no source of {ROOT}; is it reached by a symbolic link?")
+    for file, sources in groups.items():
         is_free = any(Path(path).parent.as_posix() in NO_TORCH for path in sources)
         is_wanted = (options.free and is_free) or bool(sources & changed) or not (options.free or options.since)
         if sources and is_wanted:
-            print(entry["file"])
+            print(file)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 #
 #   scripts/sanitize.sh            address and undefined behaviour, then threads
 #   scripts/sanitize.sh memory     address and undefined behaviour: every LibTorch-free test
-#   scripts/sanitize.sh threads    thread sanitizer: those that start threads (loader, observers, renderer, preemption watch)
+#   scripts/sanitize.sh threads    thread sanitizer: those that start threads (loader, observers, manifests, renderer, preemption watch)
 #
 # CMake knows which tests these are (tests/CMakeLists.txt, scripts/torch_free_tests.py). LibTorch itself is not instrumented, so
 # these programs do not link it, and nothing is suppressed.
@@ -26,7 +26,7 @@ run_tests() {
 }
 # Without optimization g++ compiles these checks in half the time.
 memory() { run_tests build-sanitize-memory address,undefined "-O0 -g1" torch_free torch_free_tests; }
-threads() { run_tests build-sanitize-threads thread "-O0 -g1" threads test_torch_free test_renderer test_rental; }
+threads() { run_tests build-sanitize-threads thread "-O0 -g1" threads test_torch_free test_files test_renderer test_rental; }
 
 # Undefined behaviour ends the program too: without halt_on_error it is only printed. A stack for signal handlers is what one of the
 # tests sets up itself (model/base/signal_stack.h), so the address sanitizer leaves it alone.

@@ -24,16 +24,26 @@ import pytest  # noqa: E402
 ALLOWED_SKIPS = ("beside this checkout", "network namespaces are not permitted")
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Generator[None, object, None]:
+def fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
     """With SDTUNE_NO_SKIP=1 (CI) a skipped test fails: an oracle that does not run proves nothing."""
-    outcome = yield
-    report = outcome.get_result()
     if report.skipped and os.environ.get("SDTUNE_NO_SKIP") == "1" and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         if not any(allowed in reason for allowed in ALLOWED_SKIPS):
             report.outcome = "failed"
-            report.longrepr = f"{item.nodeid} was skipped, and SDTUNE_NO_SKIP=1 allows none: {reason}"
+            report.longrepr = f"{report.nodeid} was skipped, and SDTUNE_NO_SKIP=1 allows none: {reason}"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Generator[None, object, None]:
+    outcome = yield
+    fail_if_skipped(outcome.get_result())
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, object, None]:
+    """A file that is skipped while it is imported (importorskip) has no tests that could be reported."""
+    outcome = yield
+    fail_if_skipped(outcome.get_result())
 
 
 @pytest.fixture(scope="session")

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from program import ROOT, run
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import check_english  # noqa: E402
 import check_layers  # noqa: E402
 import draw_map  # noqa: E402
+import lint_groups  # noqa: E402
 from english_words import EXCEPTIONS  # noqa: E402
 
 
@@ -68,6 +71,20 @@ def test_english_reads_the_cells_of_notebooks(tmp_path: Path, monkeypatch: pytes
     assert list(check_english.notebook_texts()) == [(place, 1, "# Draw"), (place, 2, "it"), (place, 3, "x = 1")]
 
 
+def test_english_reads_the_help_of_every_command() -> None:
+    """tune-machine's too: those of the reference, which the program makes of its commands."""
+    headings = re.findall(r"^## sdtune (\S+)$", (ROOT / "docs" / "reference.md").read_text(), re.MULTILINE)
+    assert check_english.commands_in(run(["--help"]).stdout.splitlines()) == headings
+    assert any("-" in heading for heading in headings)
+
+
+def test_english_reads_files_by_each_of_its_patterns() -> None:
+    """A pattern that no file has would leave unread what was moved."""
+    patterns = [*check_english.PAGES, *check_english.PLAIN, check_english.NOTEBOOKS, *check_english.COMMENTED, *check_english.PYTHON,
+                *check_english.STUBS]
+    assert [pattern for pattern in patterns if not any(ROOT.glob(pattern))] == []
+
+
 def test_every_exception_has_a_reason() -> None:
     assert all(len(reason.split()) >= 2 for _, _, reason in EXCEPTIONS)
 
@@ -115,3 +132,47 @@ def test_a_device_without_a_rule_for_float32_is_found(path: str, line: str, foun
     """cuDNN rounds float32 convolutions to TF32 by default."""
     assert check_layers.precision_offences(Path(path), line + "\n") == ([f"{path}: computes on a device of its own without a Tf32Scope"]
                                                                         if found else [])
+
+
+def test_lint_refuses_the_commands_of_another_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                       capsys: pytest.CaptureFixture[str]) -> None:
+    """clang-tidy would get no source, and so find nothing."""
+    commands, here = tmp_path / "compile_commands.json", str(ROOT / "model/base/json.cpp")
+    monkeypatch.setattr(sys, "argv", ["lint_groups.py", str(tmp_path), "--free"])
+    commands.write_text(json.dumps([{"file": here}, {"file": "/elsewhere/model/base/json.cpp"}]))
+    lint_groups.main()
+    assert capsys.readouterr().out == here + "\n"
+    commands.write_text(json.dumps([{"file": "/elsewhere/model/base/json.cpp"}]))
+    with pytest.raises(SystemExit, match="names no source"):
+        lint_groups.main()
+
+
+def test_every_folder_of_cpp_tests_is_a_test_of_ctest() -> None:
+    """One that tests/CMakeLists.txt does not name would never be compiled."""
+    ctest = Path(sys.executable).parent / "ctest"
+    listing = subprocess.run([ctest, "--test-dir", ROOT / "build", "--show-only=json-v1"], capture_output=True, text=True,
+                             check=True).stdout
+    names = {test["name"] for test in json.loads(listing)["tests"]}
+    folders = {path.parent.relative_to(ROOT / "tests").as_posix() for path in (ROOT / "tests").rglob("*_test.cpp")}
+    own = {"app/cli": "test_app", "app/ui": "test_app"}
+    assert len(folders) > 40 and "train/portrait/scene" in folders
+    assert sorted(folder for folder in folders if own.get(folder, f"test_{folder.split('/')[-1]}") not in names) == []
+
+
+SKIPS = {"an import": 'import pytest\n\npytest.importorskip("no_module_of_this_name")\n',
+         "a test": 'import pytest\n\n\ndef test_it() -> None:\n    pytest.skip("no nvcc")\n',
+         "an allowed one": 'import pytest\n\n\ndef test_it() -> None:\n    pytest.skip("no photo beside this checkout")\n'}
+
+
+@pytest.mark.parametrize("name", SKIPS)
+def test_ci_fails_where_a_test_is_skipped(name: str, tmp_path: Path) -> None:
+    """A whole file too, of which no test is reported; elsewhere a skip is none of its business."""
+    shutil.copy(ROOT / "tests/python/conftest.py", tmp_path)
+    (tmp_path / "test_skipped.py").write_text(SKIPS[name])
+    (tmp_path / "test_other.py").write_text("def test_it() -> None:\n    pass\n")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path]
+    allowed, refused = (subprocess.run(command, cwd=tmp_path, env={**os.environ, "SDTUNE_NO_SKIP": no_skip}, capture_output=True, text=True,
+                                       check=False) for no_skip in ("0", "1"))
+    assert allowed.returncode == 0, allowed.stdout
+    assert (refused.returncode == 0) == (name == "an allowed one"), refused.stdout
+    assert ("SDTUNE_NO_SKIP=1 allows none" in refused.stdout) == (name != "an allowed one")

@@ -248,6 +248,7 @@ def test_merging_keeps_the_image_and_can_be_undone(base_of: Callable[[str], Path
     assert back.returncode == 0, back.stderr
     start, end = load_file(base / unet), load_file(tmp_path / "back" / unet)
     assert max((start[name] - end[name]).abs().max().item() for name in start) < 1e-6
+    assert max((start[name] - once[name]).abs().max().item() for name in start) > 1e-5  # the mutant of both: nothing is added
 
 
 def image_of(base: Path, output: Path, *words: str) -> tuple[bytes, Path]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import network_namespaces
 import pytest
+from conftest import ALLOWED_SKIPS
 from rank_faults import FAULTS, GRACE_S, Bench, Fault, Outcome
 from test_ranks import photos  # noqa: F401 (a fixture)
 
@@ -55,6 +56,13 @@ def test_the_table_has_what_it_must() -> None:
     for call in ("broadcast", "alltoall_base", "allgather", "allreduce"):
         assert {fault.how for fault in FAULTS if fault.call == call} >= {"killed", "aborted", "stopped", "fail", "block"}
         assert any(fault.call == call and fault.in_ci for fault in FAULTS)
+
+
+def test_a_missing_program_is_no_lack_of_rights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """CI may skip the faults of the network for lack of rights alone."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    reason = network_namespaces.why_not()
+    assert "unshare is not installed" in reason and not any(allowed in reason for allowed in ALLOWED_SKIPS)
 
 
 def test_a_wrong_end_is_told() -> None:

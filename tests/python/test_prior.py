@@ -99,7 +99,9 @@ def test_guidance_is_the_default_of_the_pipeline(family: str, guidance: float, t
 
 
 def test_the_loss_is_the_sum_of_its_parts(material: tuple[Path, Path], tmp_path: Path) -> None:
-    for line in train(material, tmp_path / "run", "--prior-loss-weight", "0.5", "--snr-gamma", "5"):
+    lines = train(material, tmp_path / "run", "--prior-loss-weight", "0.5", "--snr-gamma", "5")
+    assert len(lines) == 2
+    for line in lines:
         assert line["loss"] == pytest.approx(line["loss_instance"] + 0.5 * line["loss_prior"], rel=1e-6)
         assert line["loss_prior"] != line["loss_instance"]
 

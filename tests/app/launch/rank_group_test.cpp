@@ -7,7 +7,12 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/support/scratch_folder.h"
 
 namespace sdtune::app {
 namespace {
@@ -38,19 +43,33 @@ RankStart shell(const std::string& script, const SignalReader& signals) {
   return {"/bin/sh", {"-c", script}, {"PATH=/usr/bin:/bin"}, signals.before()};
 }
 
-std::thread signal_after(std::chrono::milliseconds time, int signal) {
-  return std::thread([=] {
-    std::this_thread::sleep_for(time);
+// What a rank's script says when its traps are set.
+std::string make_file(const std::filesystem::path& path) {
+  return ": >'" + path.string() + "'; ";
+}
+
+// Once these files are there; after a minute in any case, so that a rank that never began ends the test too.
+std::thread signal_when_made(std::vector<std::filesystem::path> files, int signal) {
+  return std::thread([files = std::move(files), signal] {
+    const auto latest = std::chrono::steady_clock::now() + 60s;
+    for (const std::filesystem::path& file : files) {
+      while (!std::filesystem::exists(file) && std::chrono::steady_clock::now() < latest) {
+        std::this_thread::sleep_for(10ms);
+      }
+    }
     ::kill(::getpid(), signal);
   });
 }
 
 TEST(RankGroup, ASignalReachesRanksWhoseOutputNobodyReads) {
+  const test::ScratchFolder folder;
+  const std::filesystem::path begun = folder.path() / "begun";
   const Redirected out(STDOUT_FILENO);
   SignalReader signals;
   RankGroup group(signals, 100ms);
-  group.start(0, shell("trap 'exit 143' TERM; yes & while :; do sleep 0.1; done", signals));
-  std::thread sender = signal_after(1s, SIGTERM);
+  const std::string full = "yes & sleep 1; " + make_file(begun);  // by then nothing more fits into the pipe
+  group.start(0, shell("trap 'exit 143' TERM; " + full + "while :; do sleep 0.1; done", signals));
+  std::thread sender = signal_when_made({begun}, SIGTERM);
   group.wait();  // would never end
   sender.join();
   EXPECT_EQ(group.forwarded(), SIGTERM);
@@ -59,11 +78,14 @@ TEST(RankGroup, ASignalReachesRanksWhoseOutputNobodyReads) {
 }
 
 TEST(RankGroup, ARankThatASignalKilledIsAFailure) {
+  const test::ScratchFolder folder;
+  const std::filesystem::path first = folder.path() / "first", second = folder.path() / "second";
+  const std::string loop = "while :; do sleep 0.1; done";
   SignalReader signals;
   RankGroup group(signals, 100ms);
-  group.start(0, shell("trap '' TERM; while :; do sleep 0.1; done", signals));  // waits for the other one
-  group.start(1, shell("while :; do sleep 0.1; done", signals));
-  std::thread sender = signal_after(300ms, SIGTERM);
+  group.start(0, shell("trap '' TERM; " + make_file(first) + loop, signals));  // waits for the other one
+  group.start(1, shell(make_file(second) + loop, signals));
+  std::thread sender = signal_when_made({first, second}, SIGTERM);
   group.wait();  // would never end
   sender.join();
   ASSERT_EQ(group.ends().size(), 2u);
@@ -72,11 +94,14 @@ TEST(RankGroup, ARankThatASignalKilledIsAFailure) {
 }
 
 TEST(RankGroup, ARankThatSavesAfterASignalHasItsTime) {
+  const test::ScratchFolder folder;
+  const std::filesystem::path first = folder.path() / "first", second = folder.path() / "second";
+  const std::string loop = "while :; do sleep 0.1; done";
   SignalReader signals;
   RankGroup group(signals, 100ms);
-  group.start(0, shell("trap 'sleep 7; exit 143' TERM; while :; do sleep 0.1; done", signals));
-  group.start(1, shell("trap 'exit 143' TERM; while :; do sleep 0.1; done", signals));
-  std::thread sender = signal_after(300ms, SIGTERM);
+  group.start(0, shell("trap 'sleep 7; exit 143' TERM; " + make_file(first) + loop, signals));
+  group.start(1, shell("trap 'exit 143' TERM; " + make_file(second) + loop, signals));
+  std::thread sender = signal_when_made({first, second}, SIGTERM);
   group.wait();
   sender.join();
   ASSERT_EQ(group.ends().size(), 2u);
