@@ -218,10 +218,24 @@ def record_run(base: Base, run: Path, machine: str, stage: str | None) -> None:
     write_record(base.record("training"), training)
 
 
+def command_of_subjects(folder: Path) -> str:
+    """What scripts/eval_subjects.sh was called with, as its settings.json says it: figures of --quick are not those of all images."""
+    if (folder / "command.txt").is_file():
+        return (folder / "command.txt").read_text().strip()
+    if not (folder / "settings.json").is_file():
+        raise SystemExit(f"{folder}: has neither settings.json nor command.txt, so what its figures were made with is not known")
+    settings = json.loads((folder / "settings.json").read_text())
+    names = {"EVAL_FLAGS": "eval_flags", "TRAIN_FLAGS": "train_flags", "BASE": "base", "JUDGE": "judge"}
+    given = {name: settings.get(key, "") for name, key in names.items()}
+    if given["BASE"] == "portrait-128":  # where none is named
+        given["BASE"] = ""
+    return " ".join([*(f"{name}={shlex.quote(text)}" for name, text in given.items() if text), "scripts/eval_subjects.sh"])
+
+
 def record_subjects(base: Base, folder: Path, machine: str) -> None:
     """Takes over the table of scripts/eval_subjects.sh."""
     summary = json.loads((folder / "eval_subjects.json").read_text())
-    command = (folder / "command.txt").read_text().strip() if (folder / "command.txt").is_file() else "scripts/eval_subjects.sh"
+    command = command_of_subjects(folder)
     write_record(base.record("subjects"), {"command": command, "device": machine, "summary": summary["summary"],
                                            "table": (folder / "eval_subjects.md").read_text()})
 

@@ -67,7 +67,8 @@ class CheckCommand : public Command {
     train::Diagnosis advice = preflight.photos.diagnosis;
     const std::vector<Problem>& of_files = preflight.photos.folder.warnings;
     advice.warnings.insert(advice.warnings.begin(), of_files.begin(), of_files.end());
-    const std::vector<Problem> of_machine = train::machine_warnings(options_.loaded.config);
+    const std::vector<Problem> of_machine =
+        train::machine_warnings(options_.loaded.config, train::recorded_value(preflight.resume, "mixed_precision"));
     advice.warnings.insert(advice.warnings.begin(), of_machine.begin(), of_machine.end());
     if (!json_) {
       print_problems(problems);

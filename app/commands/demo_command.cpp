@@ -6,6 +6,7 @@
 
 #include "app/cli/given_options.h"
 #include "app/commands/command.h"
+#include "app/commands/training_arguments.h"
 #include "model/base/error.h"
 #include "model/files/install_paths.h"
 #include "model/generate/image_file.h"
@@ -40,7 +41,8 @@ class DemoCommand : public Command {
   }
 
   int run(Arguments arguments) override {
-    const GivenOptions given = apply_options(fields(), arguments, "", "--help lists all options");
+    GivenOptions given = apply_options(fields(), arguments, "", "--help lists all options");
+    read_train_options(arguments.command, given.problems);
     if (!given.problems.empty()) throw ConfigError(given.problems);
     const fs::path photos = find_shared_file("examples/me");
     if (photos.empty() || find_bundled_base().empty()) {
@@ -56,6 +58,19 @@ class DemoCommand : public Command {
   }
 
  private:
+  // The words go to `train` as they are; what demo generates afterwards has to fit two of its options.
+  void read_train_options(const std::vector<std::string>& words, std::vector<Problem>& problems) {
+    TrainingArguments train;
+    const Arguments given = parse_arguments(words, train.fields());
+    for (const Setting& setting : given.settings) {
+      if (setting.name == "output") {
+        problems.push_back({"--output", "is given behind --, where demo would not look for the model",
+                            "sdtune demo --output DIR -- TRAIN_OPTIONS"});
+      }
+      if (setting.name == "base" && !setting.items.front().empty()) base_ = setting.items.front();
+    }
+  }
+
   void choose_device() {
     if (device_ != "auto") return;
     const model::MachineReport machine = model::report_machine(output_);
@@ -68,7 +83,7 @@ class DemoCommand : public Command {
   int generate(const fs::path& photos) const {
     const fs::path sheet = model::free_path(fs::path(output_) / "sheet.png");  // an earlier demo's stays
     const int code = run_command_line({"sample", "--model", output_, "--prompts", "demo", "--grid", sheet.string(),
-                                       "--compare", kBundledBase, "--references", photos.string(), "--output",
+                                       "--compare", base_, "--references", photos.string(), "--output",
                                        (fs::path(output_) / "images").string(), "--device", device_});
     if (code == 0) std::fprintf(stderr, "the sheet is %s\n", sheet.c_str());
     return code;
@@ -76,6 +91,7 @@ class DemoCommand : public Command {
 
   std::string output_ = "runs/demo";
   std::string device_ = "auto";
+  std::string base_ = kBundledBase;  // that is trained
 };
 
 }  // namespace

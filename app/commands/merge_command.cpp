@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "app/cli/error_report.h"
 #include "app/cli/given_options.h"
@@ -20,7 +22,10 @@
 #include "model/lora/lora_weights.h"
 #include "model/pipeline/bundle_configs.h"
 #include "model/single_file/convert.h"
+#include "model/single_file/single_file_read.h"
 #include "model/single_file/single_file_write.h"
+#include "model/weights/safetensors_writer.h"
+#include "model/weights/tensor_source.h"
 
 namespace sdtune::app {
 namespace {
@@ -67,6 +72,7 @@ class MergeCommand : public Command {
     if (branches == 0) {
       throw ConfigError("--lora", "is not given, and --model is no LoRA run", "name one: --lora FILE[:WEIGHT]");
     }
+    refuse_overflow(source);
     write(source);
     std::fprintf(stderr, "merged   %zu branches, %s\nchecked  read back, verified bit for bit\n", branches,
                  model::dtype_name(source.dtype).c_str());
@@ -106,6 +112,21 @@ class MergeCommand : public Command {
   std::optional<torch::Dtype> asked_dtype() const {
     if (options_.dtype == "auto") return std::nullopt;
     return model::parse_dtype(options_.dtype, "--dtype");
+  }
+
+  // Of the sums: base and LoRA may each fit.
+  static void refuse_overflow(const Source& source) {
+    std::vector<model::TensorSource> sources;
+    const auto add = [&](const char* part, const torch::nn::Module& module) {
+      model::NamedTensors tensors;
+      for (const auto& item : module.named_parameters()) tensors.emplace_back(item.key(), item.value());
+      sources.push_back(model::TensorSource::of_tensors(std::string("the merged ") + part, tensors));
+    };
+    add("unet", *source.bundle.unet);
+    add("vae", *source.bundle.vae);
+    add("text_encoder", *source.bundle.text_encoder);
+    if (source.bundle.is_xl()) add("text_encoder_2", *source.bundle.text_encoder_2);
+    model::refuse_overflow(sources, source.dtype);
   }
 
   void write(const Source& source) const {

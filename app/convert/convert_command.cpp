@@ -61,6 +61,9 @@ class ConvertCommand : public Command {
     const bool of_pickle = !options_.pickle.empty();
     require_model_and_output(of_pickle ? options_.pickle : options_.model, options_.output, given.problems);
     refuse_beside_pickle(given.problems);
+    if (options_.lora.empty() && given.origins.count("lora_naming") > 0) {
+      given.problems.push_back({"--lora-naming", "is of --lora, which is not given", ""});
+    }
     std::error_code status;
     const bool absent = !fs::exists(options_.model, status) && names_single_file(options_.model);
     if (absent) given.problems.push_back({options_.model, "is not there", ""});

@@ -17,6 +17,9 @@
 #include "model/lora/lora_weights.h"
 #include "model/pipeline/bundle_configs.h"
 #include "model/pipeline/empty_bundle.h"
+#include "model/single_file/single_file_read.h"
+#include "model/weights/safetensors_writer.h"
+#include "model/weights/tensor_source.h"
 
 namespace sdtune::app {
 namespace {
@@ -48,6 +51,15 @@ void refuse_products(const fs::path& file, const model::LoraWeights& weights) {
   }
 }
 
+void check_range(const fs::path& file, const model::LoraWeights& weights, torch::Dtype dtype) {
+  model::NamedTensors tensors;
+  for (const auto& [layer, matrices] : weights) {
+    tensors.emplace_back(layer + ".lora_A", matrices.down);
+    tensors.emplace_back(layer + ".lora_B", matrices.up);
+  }
+  model::refuse_overflow({model::TensorSource::of_tensors(file.string(), tensors)}, dtype);
+}
+
 // What A1111-style programs show of a file, where it is the same for all layers.
 std::map<std::string, std::string> kohya_metadata(const model::LoraWeights& weights) {
   std::map<std::string, std::string> metadata = {{"ss_network_module", "networks.lora"}};
@@ -71,7 +83,10 @@ void convert_lora(const ConvertOptions& options) {
   model::check_lora(bundle, file.string(), weights);
   const bool is_kohya = options.lora_naming == "kohya";
   std::optional<torch::Dtype> dtype;
-  if (options.dtype != "auto") dtype = model::parse_dtype(options.dtype, "--dtype");
+  if (options.dtype != "auto") {
+    dtype = model::parse_dtype(options.dtype, "--dtype");
+    check_range(file, weights, *dtype);
+  }
   std::fprintf(stderr, "lora     %s\nlayers   %zu of %s\n", file.c_str(), weights.size(), folder.c_str());
   if (options.dry_run) {
     std::fprintf(stderr, "dry run  nothing is written\n");

@@ -1,4 +1,5 @@
 // The inspections of weights: a model folder, one part of it, a safetensors file.
+#include <algorithm>
 #include <array>
 #include <set>
 
@@ -50,10 +51,13 @@ struct FileKind {
 };
 
 constexpr const char* kSingleFile = "Stable Diffusion in one file (LDM's names)";
-constexpr std::array<FileKind, 8> kFileKinds = {{
+constexpr std::array<FileKind, 11> kFileKinds = {{
+    {"LoHa (LyCORIS)", ".hada_w1_a"},
+    {"LoKr (LyCORIS)", ".lokr_w"},
     {"LoRA (kohya's names)", ".lora_down.weight"},
     {"LoRA (PEFT's names)", ".lora_A."},
     {"LoRA (diffusers' old names)", ".lora_linear_layer."},
+    {"LoRA (diffusers' old names)", "lora.down.weight"},  // of an attention processor "to_q_lora.down.weight"
     {kSingleFile, "model.diffusion_model."},
     {"UNet2DConditionModel", "down_blocks.0.resnets.0.time_emb_proj."},
     {"AutoencoderKL", "decoder.mid_block.resnets.0."},
@@ -70,12 +74,17 @@ std::string kind_of_file(const std::vector<std::string>& names) {
   return "safetensors file of an unknown model";
 }
 
-// Rank of a LoRA: the smaller side of its down projections. Several ranks are all named.
+// What the rank is the first side of: a LoRA's down projections, and what LoHa and LoKr have in their place.
+constexpr std::array kRankKeys = {"lora_down.weight", "lora_A.",    "lora_linear_layer.down",
+                                  "lora.down.weight", ".hada_w1_b", ".lokr_w1_b",
+                                  ".lokr_w2_b"};
+
+// Several ranks are all named; a LoKr of whole matrices has none.
 std::vector<std::int64_t> lora_ranks(const model::TensorSource& source) {
   std::set<std::int64_t> ranks;
   for (const std::string& name : source.names()) {
-    const bool down = name.find("lora_down.weight") != std::string::npos || name.find("lora_A.") != std::string::npos ||
-                      name.find("lora_linear_layer.down") != std::string::npos;
+    const bool down = std::any_of(kRankKeys.begin(), kRankKeys.end(),
+                                  [&](const char* key) { return name.find(key) != std::string::npos; });
     if (down && source.tensor(name).dim() >= 1) ranks.insert(source.tensor(name).size(0));
   }
   return {ranks.begin(), ranks.end()};

@@ -137,7 +137,9 @@ void ProgressBar::on_end(const train::EndEvent& event) {
                   (event.cause.empty() ? "" : " by " + event.cause) +
                   (began ? "; state saved, --resume-from-checkpoint latest resumes" : "; start it again"));
   }
-  if (event.end == train::RunEnd::kFailed) line_.message("failed" + after);
+  if (event.end == train::RunEnd::kFailed) {
+    line_.message("failed" + (event.step > 0 ? after : " before the first step"));
+  }
 }
 
 }  // namespace sdtune::app

@@ -21,6 +21,9 @@ namespace sdtune::model {
 namespace {
 
 constexpr const char* kCpuHint = "--device cpu goes on without a GPU";
+// Ranks that their launcher shows one GPU each all know theirs by the same number.
+constexpr const char* kOnlyGpuHint =
+    "--device cuda:0 is the only one, also where each rank sees a GPU of its own alone (srun --gpus-per-task)";
 
 // The N of "cuda:N", 0 for "cuda", nothing for another word.
 std::optional<int> gpu_index(const std::string& text) {
@@ -74,7 +77,8 @@ torch::Device find_device(const std::string& text, const std::string& where) {
   if (!index) throw ConfigError(where, "is unknown (got " + text + "; allowed: auto, cpu, cuda, cuda:N)");
   std::string fault = fault_of_gpu(driver, cuda_build(), static_cast<std::size_t>(*index));
   if (fault.empty()) fault = missing_kernels();
-  if (!fault.empty()) throw ConfigError(where, fault + " (got " + text + ")", kCpuHint);
+  const bool has_other = *index > 0 && fault_of_gpu(driver, cuda_build(), 0).empty() && driver.devices.size() == 1;
+  if (!fault.empty()) throw ConfigError(where, fault + " (got " + text + ")", has_other ? kOnlyGpuHint : kCpuHint);
   return torch::Device(torch::kCUDA, static_cast<torch::DeviceIndex>(*index));
 }
 

@@ -4,12 +4,8 @@
 
 namespace sdtune::model {
 
-struct Tf32Switches {
-  bool products = false;      // cuBLAS
-  bool convolutions = false;  // cuDNN
-};
-
-// LibTorch's switches are the process's: they are what they were again when the last scope has ended.
+// LibTorch's switches are the process's: of several scopes the newest's hold, whichever ends first, and they are what
+// they were again when the last one has ended.
 class Tf32Scope {
  public:
   explicit Tf32Scope(bool allowed);
@@ -18,7 +14,7 @@ class Tf32Scope {
   Tf32Scope& operator=(const Tf32Scope&) = delete;
 
  private:
-  Tf32Switches before_;
+  bool allowed_;
 };
 
 }  // namespace sdtune::model

@@ -28,7 +28,8 @@ void put_in_place(FileSystem& files, const fs::path& written, const fs::path& fo
   if (!fs::exists(folder)) {
     files.rename(written, folder);
     files.sync_directory(parent);
-    if (fs::exists(old)) files.remove_tree(old);  // of a replacement that was killed; until now it was all there was
+    // Of a replacement that was killed; until now it was all there was.
+    if (fs::exists(old)) remove_tree_quietly(files, old);
     return;
   }
   if (fs::exists(old)) files.remove_tree(old);
@@ -40,7 +41,7 @@ void put_in_place(FileSystem& files, const fs::path& written, const fs::path& fo
     throw;
   }
   files.sync_directory(parent);
-  files.remove_tree(old);
+  remove_tree_quietly(files, old);  // NFS keeps it while another program reads a file in it
 }
 
 }  // namespace

@@ -160,6 +160,19 @@ void write_file_atomically(FileSystem& files, const fs::path& path, std::string_
   write_file_atomically(files, path, [&](OutputFile& file) { file.write(std::as_bytes(std::span(content))); });
 }
 
+void write_proven_file(FileSystem& files, const fs::path& path,
+                       const std::function<void(const fs::path& unproven)>& write) {
+  const fs::path unproven = partial_name(path);
+  try {
+    write(unproven);
+    files.rename(unproven, path);
+  } catch (...) {
+    unlink_quietly(files, unproven);
+    throw;
+  }
+  files.sync_directory(folder_of(path));
+}
+
 bool is_file(const fs::path& path) {
   std::error_code status;
   return fs::is_regular_file(path, status);

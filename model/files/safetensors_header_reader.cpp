@@ -121,8 +121,10 @@ void SafetensorsHeaderReader::finish_entry() {
     fail("has a dtype that is not supported (got '" + entry_.dtype.substr(0, 40) +
          "'; allowed: F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL)");
   }
+  std::int64_t reach = 1;  // of LibTorch's strides, also where a side of 0 leaves no bytes
   for (const std::int64_t size : entry_.shape) {
-    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes)) {
+    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes) ||
+        __builtin_mul_overflow(reach, std::max<std::int64_t>(size, 1), &reach)) {
       fail("has a shape whose size overflows");
     }
   }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -34,11 +35,11 @@ std::string quoted(const std::string& value) {
   return value.find_first_of(",:\n\"") == std::string::npos ? value : Json(valid_text(value)).dump();
 }
 
-// "name: hash, name: hash", of pairs of a name and the text that sources.files has the file's hash under.
-std::string hashes_text(const Entries& names, const ImageSources& sources) {
-  std::vector<std::string> hashes;
-  for (const auto& [name, file] : names) hashes.push_back(name + ": " + sources.files.at(file).substr(0, kFileHash));
-  return fmt::format("{}", fmt::join(hashes, ", "));
+// "name: hash, name: hash", of pairs of a name and the text that `hashes` has the file's hash under.
+std::string hashes_text(const Entries& names, const std::map<std::string, std::string>& hashes) {
+  std::vector<std::string> texts;
+  for (const auto& [name, file] : names) texts.push_back(name + ": " + hashes.at(file).substr(0, kFileHash));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 Entries lora_names(const GenerateOptions& options) {
@@ -89,10 +90,10 @@ Entries entries_of(const GenerateOptions& options, const ImageSources& sources, 
     entries.emplace_back("Hires upscaler", "Latent");
   }
   if (!options.loras.empty()) {
-    entries.emplace_back("Lora hashes", quoted(hashes_text(lora_names(options), sources)));
+    entries.emplace_back("Lora hashes", quoted(hashes_text(lora_names(options), sources.loras)));
   }
   if (!options.embedding.empty()) {
-    entries.emplace_back("TI hashes", quoted(hashes_text(embedding_names(options), sources)));
+    entries.emplace_back("TI hashes", quoted(hashes_text(embedding_names(options), sources.files)));
   }
   entries.emplace_back("Version", "sdtune " SDTUNE_VERSION);
   return entries;

@@ -11,6 +11,7 @@
 #include "model/files/model_fingerprint.h"
 #include "model/files/sha256.h"
 #include "model/generate/model_additions.h"
+#include "model/lora/lora_hashes.h"
 
 namespace sdtune::model {
 namespace {
@@ -128,6 +129,7 @@ ImageSources read_sources(const fs::path& folder, const std::string& given, cons
   for (const std::string& value : file_values(options_json(options))) {
     sources.files[value] = content_hash(parse_embedding(value).file);
   }
+  for (const WeightedLora& lora : options.loras) sources.loras[lora_text(lora)] = lora_model_hash(lora.file);
   return sources;
 }
 

@@ -22,10 +22,11 @@ inline constexpr std::string_view kMetadataKey = "sdtune";
 
 // A model and the files that options name, as they are now.
 struct ImageSources {
-  std::string model;                         // what --model finds it by; "" for the bundled base
-  std::string model_name;                    // for people
-  std::string fingerprint;                   // of the model's content
-  std::map<std::string, std::string> files;  // SHA-256 by what the option says
+  std::string model;                              // what --model finds it by; "" for the bundled base
+  std::string model_name;                         // for people
+  std::string fingerprint;                        // of the model's content
+  std::map<std::string, std::string> files;       // SHA-256 by what the option says
+  std::map<std::string, std::string> loras = {};  // their lora_model_hash by lora_text
 };
 
 // What a model's folder is called; a finished run's name, which says more than its "model" folder.

@@ -14,6 +14,7 @@
 #include "model/lora/lycoris.h"
 #include "model/weights/safetensors_file.h"
 #include "model/weights/safetensors_writer.h"
+#include "model/weights/stored_weights.h"
 #include "model/weights/tensor_text.h"
 
 namespace sdtune::model {
@@ -182,13 +183,13 @@ torch::Tensor fitted(const torch::Tensor& matrix, const std::vector<int64_t>& sh
 }
 
 // `left` as the style stores it: kohya's alphas are float32.
-bool same_bits(const LoraWeights& left, const LoraWeights& right, LoraStyle style, std::optional<torch::Dtype> dtype) {
+bool came_back(const LoraWeights& left, const LoraWeights& right, LoraStyle style, std::optional<torch::Dtype> dtype) {
   const auto alpha = [&](double value) { return style == LoraStyle::kKohya ? static_cast<float>(value) : value; };
   if (left.size() != right.size()) return false;
   return std::equal(left.begin(), left.end(), right.begin(), [&](const auto& ours, const auto& read) {
-    const auto stored = [&](const torch::Tensor& tensor) { return dtype ? tensor.to(*dtype) : tensor; };
+    const auto stored = [&](const torch::Tensor& tensor) { return (dtype ? tensor.to(*dtype) : tensor).cpu(); };
     return ours.first == read.first && alpha(ours.second.alpha) == alpha(read.second.alpha) &&
-           stored(ours.second.down).cpu().equal(read.second.down) && stored(ours.second.up).cpu().equal(read.second.up);
+           same_bits(stored(ours.second.down), read.second.down) && same_bits(stored(ours.second.up), read.second.up);
   });
 }
 
@@ -264,11 +265,11 @@ void write_lora(FileSystem& files, const fs::path& path, const ModelBundle& bund
   }
   if (style == LoraStyle::kDiffusers) metadata[kAdapterMetadata] = adapter_metadata(weights);
   if (style == LoraStyle::kKohya) add_lora_hashes(tensors, metadata);
-  write_safetensors(files, path, std::move(tensors), std::nullopt, std::move(metadata));
-  if (!same_bits(weights, read_lora(path, bundle), style, dtype)) {
-    files.unlink(path);
+  write_proven_file(files, path, [&](const fs::path& unproven) {
+    write_safetensors(files, unproven, std::move(tensors), std::nullopt, std::move(metadata));
+    if (came_back(weights, read_lora(unproven, bundle), style, dtype)) return;
     throw WeightError(path.string(), "did not come back as it was written", "the disk may be faulty");
-  }
+  });
 }
 
 }  // namespace sdtune::model

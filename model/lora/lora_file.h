@@ -26,8 +26,9 @@ std::filesystem::path find_lora_file(const std::filesystem::path& path);
 // name; a matrix without a rank and an alpha that is not finite. Whether shapes fit the model is for check_lora to say.
 LoraWeights read_lora(const std::filesystem::path& path, const ModelBundle& bundle);
 
-// Writes the file whole or not at all and reads it again: done means that every tensor and alpha came back bit-equal.
-// `dtype` unset: as the weights are. Throws StorageError, and WeightError where it did not.
+// Writes the file whole or not at all and reads it again: it gets its name once every tensor and alpha came back
+// bit-equal, and a file that was there stays otherwise. `dtype` unset: as the weights are. Throws StorageError, and
+// WeightError where they did not.
 void write_lora(FileSystem& files, const std::filesystem::path& path, const ModelBundle& bundle,
                 const LoraWeights& weights, LoraStyle style, std::optional<torch::Dtype> dtype = std::nullopt,
                 std::map<std::string, std::string> metadata = {});

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "model/files/mapped_file.h"
 #include "model/files/safetensors_header.h"
 #include "model/files/sha256.h"
 #include "model/weights/safetensors_file.h"
@@ -14,6 +15,8 @@ namespace {
 constexpr std::uint64_t kLegacyBegin = 0x100000;
 constexpr std::uint64_t kLegacyEnd = kLegacyBegin + 0x10000;
 constexpr std::size_t kLegacyDigits = 8;
+constexpr const char* kModelHashKey = "sshs_model_hash";
+constexpr std::size_t kModelDigits = 64;
 
 // Of a stream that begins at byte `at` of a file: hashes what lies inside the legacy range.
 void update_legacy(Sha256& hash, std::span<const std::byte> bytes, std::uint64_t at) {
@@ -46,8 +49,20 @@ void add_lora_hashes(const NamedTensors& tensors, std::map<std::string, std::str
     update_legacy(legacy, bytes, at);
     at += bytes.size();
   }
-  metadata["sshs_model_hash"] = model.hex_digest();
+  metadata[kModelHashKey] = model.hex_digest();
   metadata["sshs_legacy_hash"] = legacy.hex_digest().substr(0, kLegacyDigits);
+}
+
+std::string lora_model_hash(const std::filesystem::path& path) {
+  const MappedFile file(path);
+  const SafetensorsHeader header = parse_safetensors_header(file.bytes(), path.string());
+  const auto said = header.metadata.find(kModelHashKey);
+  const bool is_said = said != header.metadata.end() && said->second.size() == kModelDigits &&
+                       said->second.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (is_said) return said->second;
+  Sha256 hash;
+  hash.update(file.bytes().subspan(header.data_offset));
+  return hash.hex_digest();
 }
 
 }  // namespace sdtune::model

@@ -1,6 +1,7 @@
 // The hashes by which A1111-style programs know a LoRA, whatever its file is called and its header says.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -14,5 +15,9 @@ namespace sdtune::model {
 //   sshs_legacy_hash  the first 8 digits of SHA-256 of the 64 KiB at 1 MiB, of the file whose header has only the ss_*
 //   keys
 void add_lora_hashes(const NamedTensors& tensors, std::map<std::string, std::string>& metadata);
+
+// The sshs_model_hash of a file: as its header says, which A1111 takes at its word, else computed. Throws WeightError
+// for a file that is no safetensors file.
+std::string lora_model_hash(const std::filesystem::path& path);
 
 }  // namespace sdtune::model

@@ -191,7 +191,12 @@ class Archive {
   static bool reaches_too_far(const ArchivedTensor& tensor, std::uint64_t width, std::uint64_t& reach) {
     std::uint64_t last = 0;
     reach = 0;
-    if (std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end()) return false;
+    if (std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end()) {
+      std::int64_t elements = 1;  // of which LibTorch computes strides, though there are none
+      return std::any_of(tensor.shape.begin(), tensor.shape.end(), [&](std::int64_t size) {
+        return __builtin_mul_overflow(elements, std::max<std::int64_t>(size, 1), &elements);
+      });
+    }
     for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
       std::uint64_t step = 0;
       if (__builtin_mul_overflow(static_cast<std::uint64_t>(tensor.shape[i] - 1), tensor.strides[i], &step) ||

@@ -85,6 +85,11 @@ torch::Tensor start_latents(const ModelBundle& bundle, const SampleRequest& requ
   return request.latents.to(bundle.device(), bundle.dtype());
 }
 
+// What `strength` is a share of.
+std::int64_t steps_in_all(const SampleRequest& request) {
+  return request.timesteps.empty() ? request.steps : std::ssize(request.timesteps);
+}
+
 // The latents that a run begins with, and the place among the scheduler's timesteps.
 struct Start {
   torch::Tensor latents;
@@ -97,8 +102,7 @@ Start start_of_run(ModelBundle& bundle, Scheduler& scheduler, const SampleReques
     return {start_latents(bundle, request, size, noise) * scheduler.init_noise_sigma(), 0};
   }
   const auto batch = static_cast<std::int64_t>(request.prompts.size());
-  const std::int64_t steps = request.timesteps.empty() ? request.steps : std::ssize(request.timesteps);
-  const std::int64_t first = skipped_timesteps(scheduler, steps, request.strength);
+  const std::int64_t first = skipped_timesteps(scheduler, steps_in_all(request), request.strength);
   scheduler.set_begin_index(first);
   const bool draws_each = std::max(request.generators.size(), request.seeds.size()) > 1;
   const torch::Tensor image = image_latents(bundle, request.image, batch, noise, draws_each);
@@ -138,7 +142,7 @@ torch::Tensor run_pass(ModelBundle& bundle, Scheduler& scheduler, const SampleRe
 }
 
 // Before minutes of work, so that none is lost to an error.
-void check_request(const Scheduler& scheduler, const SampleRequest& request) {
+void check_request(Scheduler& scheduler, const SampleRequest& request) {
   if (request.prompts.empty()) throw ConfigError("prompt", "is missing");
   if (request.image.defined() && request.latents.defined()) {
     throw ConfigError("latents", "do not go with image", "leave one out");
@@ -152,7 +156,8 @@ void check_request(const Scheduler& scheduler, const SampleRequest& request) {
     throw ConfigError("hires_steps", "does not go with given timesteps, which the second pass runs over, too",
                       "leave hires_steps out, or take a sampler whose steps are not given");
   }
-  skipped_timesteps(scheduler, hires.steps > 0 ? hires.steps : request.steps, hires.strength);
+  skipped_timesteps(scheduler, hires.steps > 0 ? hires.steps : steps_in_all(request), hires.strength);
+  if (hires.steps > 0) scheduler.set_timesteps(hires.steps);  // refuses a number that only the second pass would meet
 }
 
 // The second pass: image to image from the first one's latents, enlarged, with the same seeds.

@@ -10,6 +10,7 @@ namespace sdtune::model {
 namespace {
 
 constexpr const char* kWebKey = "emb_params";  // A1111, SD 1.x and 2.x
+constexpr const char* kPickledKey = "*";       // A1111's .pt files, which sdtune convert --pickle makes safetensors of
 constexpr const char* kXlKey = "clip_l";       // and kXlKey2: A1111, SDXL
 constexpr const char* kXlKey2 = "clip_g";
 
@@ -67,7 +68,7 @@ TextualInversion read_textual_inversion(const std::filesystem::path& path, const
   }
   if (count != 1) refuse_tensors(file, false);
   const std::string& name = file.header().tensors.begin()->first;
-  if (token.empty() && name != kWebKey) inversion.token = name;
+  if (token.empty() && name != kWebKey && name != kPickledKey) inversion.token = name;
   if (inversion.token.empty())
     throw WeightError(path.string(), "gives its embedding no name",
                       "give it one: --embedding FILE:TOKEN, or token= in Python");

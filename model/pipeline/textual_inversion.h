@@ -19,8 +19,9 @@ struct TextualInversion {
 };
 
 // A safetensors file of A1111 (emb_params; for SDXL clip_l and clip_g) or diffusers ({token: vectors}). `token` empty:
-// the file's name without its ending, or diffusers' key. Throws WeightError naming the file: a pickle (.pt, .bin),
-// other tensors than these, vectors of another width than the model's, more of them than a prompt's chunk holds.
+// the file's name without its ending, or diffusers' key (not "*", A1111's of a pickle). Throws WeightError naming the
+// file: a pickle (.pt, .bin), other tensors than these, vectors of another width than the model's, more of them than a
+// prompt's chunk holds.
 TextualInversion read_textual_inversion(const std::filesystem::path& path, const ModelBundle& bundle,
                                         const std::string& token);
 

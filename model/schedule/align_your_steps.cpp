@@ -44,7 +44,8 @@ std::vector<std::int64_t> align_your_steps(const NoiseSchedule& schedule, bool i
     throw ConfigError("num_train_timesteps", "does not go with align-your-steps (got " +
                                                  std::to_string(schedule.num_train_timesteps()) + "; allowed: 1000)");
   }
-  const SigmaTable table(schedule.alphas_cumprod);
+  const bool has_zero_snr = schedule.alphas_cumprod[-1].item<float>() == 0;  // whose last sigma would be infinite
+  const SigmaTable table(finite_alphas_cumprod(schedule, has_zero_snr));
   const Levels& levels = is_xl ? kStableDiffusionXl : kStableDiffusion;
   // Not every number above the first that repeats a timestep repeats one, but a range is what a user can remember.
   std::int64_t most = 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "model/base/error.h"
 #include "model/schedule/timestep_spacing.h"
 
 namespace sdtune::model {
@@ -39,7 +40,13 @@ DpmSolverMultistepScheduler::DpmSolverMultistepScheduler(const Json& config)
 std::int64_t DpmSolverMultistepScheduler::timestep_limit() const {
   const torch::Tensor lambdas = alphas_cumprod().sqrt().log() - (1 - alphas_cumprod()).sqrt().log();
   const double lowest = config()["lambda_min_clipped"];
-  return (lambdas >= lowest).sum().item<std::int64_t>();
+  const auto limit = (lambdas >= lowest).sum().item<std::int64_t>();
+  if (limit == 0) {
+    throw ConfigError("lambda_min_clipped", "leaves no timestep (got " + config()["lambda_min_clipped"].dump() +
+                                                "; allowed: at most " + Json(lambdas.max().item<double>()).dump() +
+                                                ")");
+  }
+  return limit;
 }
 
 std::string DpmSolverMultistepScheduler::fault_of_given_timesteps() const {
@@ -54,6 +61,7 @@ void DpmSolverMultistepScheduler::start_run(std::int64_t num_inference_steps) {
     timesteps = table().timesteps_of(sigmas);
     if (curve() != SigmaCurve::kExponential && config()["beta_schedule"] != "squaredcos_cap_v2") round_all(timesteps);
   }
+  if (solver_order_ > 1) require_distinct_sigmas(kClassName, sigmas);
   sigmas.push_back(final_sigma(config(), table()));
   begin(timesteps, sigmas);
   outputs_.clear();

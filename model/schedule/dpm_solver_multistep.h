@@ -27,7 +27,7 @@ class DpmSolverMultistepScheduler : public LogSnrScheduler {
 
  private:
   std::int64_t order_of_step(std::int64_t index) const;
-  // How many timesteps from 0 upwards have a lambda that lambda_min_clipped allows.
+  // How many timesteps from 0 upwards have a lambda that lambda_min_clipped allows. ConfigError for none.
   std::int64_t timestep_limit() const;
   // The first and second differences of the outputs so far, divided by the steps in lambda; undefined above `order`.
   struct Differences {

@@ -36,6 +36,7 @@ DpmSolverSdeScheduler::DpmSolverSdeScheduler(const Json& config)
 
 void DpmSolverSdeScheduler::start_run(std::int64_t num_inference_steps) {
   const Levels levels = run_levels(curve_, num_inference_steps);
+  require_distinct_sigmas(kClassName, levels.sigmas);
   std::vector<double> middles;
   for (std::size_t i = 0; i + 1 < levels.sigmas.size(); ++i) {
     middles.push_back(std::exp((std::log(levels.sigmas[i]) + std::log(levels.sigmas[i + 1])) / 2));

@@ -26,7 +26,9 @@ torch::Tensor EulerAncestralDiscreteScheduler::advance(const torch::Tensor& mode
   const std::int64_t index = step_index(t);
   const torch::Tensor sigma = sigmas_[index];
   const torch::Tensor next = sigmas_[index + 1];
-  const torch::Tensor up = (next.square() * (sigma.square() - next.square()) / sigma.square()).sqrt();
+  // Where sigma is far above `next`, rounding may put the root above it, and `down` would not be a number.
+  const torch::Tensor up =
+      torch::minimum(next, (next.square() * (sigma.square() - next.square()) / sigma.square()).sqrt());
   const torch::Tensor down = (next.square() - up.square()).sqrt();
 
   const torch::Tensor x = sample.to(torch::kFloat32);

@@ -24,6 +24,7 @@ LmsDiscreteScheduler::LmsDiscreteScheduler(const Json& config)
 
 void LmsDiscreteScheduler::start_run(std::int64_t num_inference_steps) {
   Levels levels = run_levels(curve_, num_inference_steps);
+  require_distinct_sigmas(kClassName, levels.sigmas);
   levels.sigmas.push_back(0.0);
   begin(levels.timesteps, levels.sigmas);
   derivatives_.clear();

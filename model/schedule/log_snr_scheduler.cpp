@@ -63,9 +63,18 @@ torch::Tensor LogSnrScheduler::add_noise(const torch::Tensor& x0, const torch::T
   TORCH_CHECK(sigmas_.defined(), class_name(), ": add_noise before set_timesteps");
   const torch::Tensor wanted = timesteps.to(torch::kCPU, torch::kInt64).flatten();
   const bool is_at_step = has_begin_index() && step_index_ >= 0;  // within the run, as diffusers has it
+  const auto level_of = [&](std::int64_t i) {
+    return level_at(is_at_step ? step_index_ : first_index(wanted[i].item<double>()));
+  };
+  if (wanted.numel() == 1) {  // for the whole batch
+    const Level level = level_of(0);
+    return (level.alpha * x0 + level.sigma * noise).to(x0.scalar_type());
+  }
+  TORCH_CHECK(wanted.numel() == x0.size(0), class_name(), ": ", wanted.numel(), " timesteps for a batch of ",
+              x0.size(0));
   std::vector<torch::Tensor> samples;
   for (std::int64_t i = 0; i < wanted.numel(); ++i) {
-    const Level level = level_at(is_at_step ? step_index_ : first_index(wanted[i].item<double>()));
+    const Level level = level_of(i);
     samples.push_back(level.alpha * x0[i] + level.sigma * noise[i]);
   }
   return torch::stack(samples).to(x0.scalar_type());

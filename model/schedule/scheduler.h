@@ -55,7 +55,7 @@ class Scheduler {
   // x_t and the model's output at t -> the sample at the next timestep, in model_output's dtype. [B, ...] -> [B, ...]
   torch::Tensor step(const torch::Tensor& model_output, double t, const torch::Tensor& sample, NoiseSource& noise,
                      const StepOptions& options = StepOptions());
-  // x0 [B, ...] with noise [B, ...] added at timesteps [B] (of this run, for the schedulers with sigmas).
+  // x0 [B, ...] with noise [B, ...] added at timesteps [B] or [1] (of this run, for the schedulers with sigmas).
   virtual torch::Tensor add_noise(const torch::Tensor& x0, const torch::Tensor& noise,
                                   const torch::Tensor& timesteps) const;
 

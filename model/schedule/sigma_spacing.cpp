@@ -44,6 +44,7 @@ std::vector<double> SigmaTable::interpolate(const std::vector<double>& timesteps
 }
 
 double SigmaTable::timestep_of(double sigma) const {
+  if (log_sigmas_.size() < 2) return 0;  // nothing to interpolate between
   const double value = std::log(std::max(sigma, kSmallestSigma));
   const auto above = std::upper_bound(log_sigmas_.begin(), log_sigmas_.end(), value);
   const std::ptrdiff_t found = std::max<std::ptrdiff_t>(0, above - log_sigmas_.begin() - 1);
@@ -110,6 +111,17 @@ torch::Tensor finite_alphas_cumprod(const NoiseSchedule& schedule, bool rescaled
 
 double final_sigma(const Json& config, const SigmaTable& table) {
   return config["final_sigmas_type"] == "sigma_min" ? table.first() : 0.0;
+}
+
+void require_distinct_sigmas(const std::string& class_name, const std::vector<double>& sigmas) {
+  const auto are_equal = [](double left, double right) {
+    return static_cast<float>(left) == static_cast<float>(right);
+  };
+  if (std::adjacent_find(sigmas.begin(), sigmas.end(), are_equal) == sigmas.end()) return;
+  throw ConfigError("num_inference_steps",
+                    "leads to two steps at one noise level, between which " + class_name + " divides by 0 (got " +
+                        std::to_string(sigmas.size()) + "; allowed: fewer)",
+                    "timestep_spacing trailing visits no noise level twice");
 }
 
 std::int64_t index_of_timestep(const torch::Tensor& timesteps, double t) {

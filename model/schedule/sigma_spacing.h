@@ -55,6 +55,10 @@ torch::Tensor finite_alphas_cumprod(const NoiseSchedule& schedule, bool rescaled
 // The last sigma of a run: 0, or that of timestep 0 for final_sigmas_type "sigma_min".
 double final_sigma(const Json& config, const SigmaTable& table);
 
+// Throws ConfigError where two neighbours of a run's `sigmas` (without the final one) are the same float32: a solver
+// that divides by the way between them would give no numbers.
+void require_distinct_sigmas(const std::string& class_name, const std::vector<double>& sigmas);
+
 // The place of timestep t in `timesteps`. Of two equal ones it is the second, as in diffusers, so that a run that
 // starts in the middle leaves out no noise level; a run from the beginning starts at 0.
 std::int64_t index_of_timestep(const torch::Tensor& timesteps, double t);

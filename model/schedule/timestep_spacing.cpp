@@ -25,7 +25,9 @@ std::vector<double> trailing_timesteps(std::int64_t from, double step) {
   const auto count = static_cast<std::int64_t>(std::ceil(start / step));
   std::vector<double> out;
   for (std::int64_t i = 0; i < count; ++i) {
-    out.push_back(std::nearbyint(start + static_cast<double>(i) * difference) - 1);
+    const double timestep = std::nearbyint(start + static_cast<double>(i) * difference) - 1;
+    // Where the division is rounded up (61 steps of 1000), NumPy has one more value, 0. There is no timestep -1.
+    if (timestep >= 0) out.push_back(timestep);
   }
   return out;
 }

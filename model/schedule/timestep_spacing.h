@@ -16,7 +16,8 @@ ConfigKeys spacing_keys(const std::string& default_spacing);
 // numpy.linspace(first, last, count).
 std::vector<double> linear_ramp(double first, double last, std::int64_t count);
 
-// T, T - step, ... above 0, each rounded, less one, where step = T / count: "trailing" from `from` downwards.
+// T, T - step, ... above 0, each rounded, less one, where step = T / count: "trailing" from `from` downwards. Of
+// from = T that are exactly `count`.
 std::vector<double> trailing_timesteps(std::int64_t from, double step);
 
 // Descending timesteps of a run: linspace over 0..T-1 (not rounded), leading (multiples of T / steps, plus `offset`),

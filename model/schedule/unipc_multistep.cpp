@@ -60,6 +60,7 @@ void UniPcMultistepScheduler::start_run(std::int64_t num_inference_steps) {
     if (curve() == SigmaCurve::kKarras) round_all(timesteps);
     lowest = sigmas.back();
   }
+  if (solver_order_ > 1) require_distinct_sigmas(kClassName, sigmas);
   sigmas.push_back(config()["final_sigmas_type"] == "sigma_min" ? lowest : 0.0);
   begin(timesteps, sigmas);
   outputs_.clear();

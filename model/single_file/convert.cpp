@@ -9,13 +9,22 @@ namespace sdtune::model {
 
 namespace fs = std::filesystem;
 
-torch::Dtype dtype_of_folder(const fs::path& folder) {
+namespace {
+
+std::vector<TensorSource> sources_of_folder(const fs::path& folder) {
   std::vector<TensorSource> sources = {TensorSource::of_part(folder / "unet", kUNetPart.stem),
                                        TensorSource::of_part(folder / "vae", kVaePart.stem),
                                        TensorSource::of_part(folder / "text_encoder", kTextEncoderPart.stem)};
   if (ModelIndex::read(folder).is_xl()) {
     sources.push_back(TensorSource::of_part(folder / "text_encoder_2", kTextEncoderPart.stem));
   }
+  return sources;
+}
+
+}  // namespace
+
+torch::Dtype dtype_of_folder(const fs::path& folder) {
+  const std::vector<TensorSource> sources = sources_of_folder(folder);
   refuse_float64(sources);
   return joint_dtype(sources);
 }
@@ -41,6 +50,7 @@ ConvertReport convert_to_single_file(FileSystem& files, const ConvertRequest& re
                        .prediction = {prediction_name(configs.scheduler), "the folder's scheduler"},
                        .ignored = {}};
   report.dtype = request.reading.dtype ? *request.reading.dtype : dtype_of_folder(request.model);
+  if (request.reading.dtype) refuse_overflow(sources_of_folder(request.model), report.dtype);
   for (const PartSurvey& part : survey.parts) report.matched += std::ssize(part.keys.matched);
   if (!request.dry_run) {
     const ModelBundle bundle = load_bundle(request.model, report.dtype, torch::kCPU);

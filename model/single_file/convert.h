@@ -18,7 +18,7 @@ struct ConvertRequest {
   std::filesystem::path model;   // a diffusers folder, or an LDM single file
   std::filesystem::path output;  // the other one; what is there is replaced
   SingleFileOptions reading;     // of a single file; for both directions `dtype` is that of what is written
-  bool dry_run = false;          // names and shapes are compared; no weight is read, nothing written
+  bool dry_run = false;          // names and shapes are compared, ranges where `dtype` is given; nothing is written
 };
 
 struct ConvertReport {

@@ -1,10 +1,15 @@
 #include "model/single_file/single_file_read.h"
 
+#include <ATen/ops/aminmax.h>
+#include <ATen/ops/stack.h>
+#include <c10/core/GradMode.h>
+
 #include <array>
 #include <set>
 #include <utility>
 
 #include "model/base/error.h"
+#include "model/core/device.h"
 #include "model/pipeline/bundle_configs.h"
 #include "model/pipeline/empty_bundle.h"
 #include "model/schedule/scheduler.h"
@@ -103,10 +108,22 @@ void fill(const LdmFile& file, const SingleFileOptions& options, SingleFileModel
     require_complete(report, sources[i].where());
     model.matched += std::ssize(report.matched);
   }
+  if (options.dtype) refuse_overflow(sources, *options.dtype);
   for (std::size_t i = 0; i < parts.size() && !options.names_only; ++i) {
     load_weights(*parts[i].module, sources[i], parts[i].kind.family, model.dtype, torch::kCPU);
     parts[i].module->eval();
   }
+}
+
+// Whether a finite number of the tensor is none in `dtype`.
+bool overflows(const torch::Tensor& stored, torch::Dtype dtype) {
+  const bool is_wider = stored.is_floating_point() && stored.scalar_type() != dtype &&
+                        (dtype == torch::kFloat16 || stored.scalar_type() == torch::kFloat64);
+  if (!is_wider || stored.numel() == 0) return false;
+  const auto [lowest, highest] = at::aminmax(stored);  // NaN where one is among them
+  const torch::Tensor ends = at::stack({lowest, highest});
+  const torch::Tensor doubtful = ends.isfinite().all().item<bool>() ? ends : stored;
+  return doubtful.isfinite().logical_and(doubtful.to(dtype).isfinite().logical_not()).any().item<bool>();
 }
 
 void check_ema(const LdmFile& file) {
@@ -123,6 +140,21 @@ void refuse_float64(const std::vector<TensorSource>& sources) {
       if (source.tensor(name).scalar_type() != torch::kFloat64) continue;
       throw WeightError(source.where(), "holds float64 numbers (" + name + "), which would be rounded",
                         "say so: --dtype float32");
+    }
+  }
+}
+
+void refuse_overflow(const std::vector<TensorSource>& sources, torch::Dtype dtype) {
+  const c10::AutoGradMode no_gradients(false);
+  for (const TensorSource& source : sources) {
+    for (const std::string& name : source.names()) {
+      if (overflows(source.tensor(name), dtype)) {
+        throw WeightError(source.where(),
+                          "holds numbers that are too large for " + dtype_name(dtype) + " (" + name +
+                              "), which would become infinite",
+                          dtype == torch::kFloat16 ? "write another format: --dtype float32 or bfloat16" : "");
+      }
+      source.release(name);
     }
   }
 }

@@ -41,6 +41,10 @@ SingleFileModel read_single_file(const std::filesystem::path& path, const Single
 // Throws WeightError for float64 numbers, which no format that is written holds exactly.
 void refuse_float64(const std::vector<TensorSource>& sources);
 
+// Throws WeightError naming the first tensor with a finite number that `dtype` cannot hold: it would be written as
+// infinite. Reads what is stored in a wider format.
+void refuse_overflow(const std::vector<TensorSource>& sources, torch::Dtype dtype);
+
 // The dtype that holds every floating tensor of all sources exactly, where none is float64: theirs, or float32 where
 // they differ.
 torch::Dtype joint_dtype(const std::vector<TensorSource>& sources);

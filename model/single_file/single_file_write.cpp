@@ -67,16 +67,6 @@ NamedTensors all_tensors(const ModelBundle& bundle, ModelFamily family, const st
   return all;
 }
 
-// Why the writing failed is what matters, so a second failure is nothing.
-void remove_quietly(FileSystem& files, const fs::path& path) {
-  std::error_code status;
-  if (!fs::exists(path, status)) return;
-  try {
-    files.unlink(path);
-  } catch (const StorageError&) {
-  }
-}
-
 }  // namespace
 
 bool predicts_velocity(const Json& scheduler_config, const std::string& where) {
@@ -92,21 +82,15 @@ std::int64_t write_single_file(FileSystem& files, const ModelBundle& bundle, Mod
   const std::vector<LdmPart> parts = ldm_parts(bundle, family);
   NamedTensors tensors = all_tensors(bundle, family, parts);
   const std::int64_t count = std::ssize(tensors);
-  const fs::path unproven = partial_name(path);
   create_parent_folder(files, path);
-  try {
+  write_proven_file(files, path, [&](const fs::path& unproven) {
     write_safetensors(files, unproven, std::move(tensors), dtype, metadata(bundle, family, path));
     const LdmFile written(unproven);
     for (const LdmPart& part : parts) {
       const TensorSource source = TensorSource::of_tensors(path.string(), take_part(written, part, false).tensors);
       check_stored_weights(*part.module, source, part.kind.family, dtype);
     }
-    files.rename(unproven, path);
-  } catch (const Error&) {
-    remove_quietly(files, unproven);
-    throw;
-  }
-  files.sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
+  });
   return count;
 }
 

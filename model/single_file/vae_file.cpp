@@ -62,6 +62,8 @@ void replace_vae(ModelBundle& bundle, const fs::path& path) {
                                                                std::to_string(vae->config().latent_channels) +
                                                                "; allowed: " + std::to_string(channels) + ")");
   }
+  vae->set_tiling(bundle.vae->tiling());
+  vae->set_slicing(bundle.vae->slicing());
   bundle.vae = std::move(vae);
 }
 

@@ -10,6 +10,23 @@ namespace sdtune::model {
 namespace {
 
 constexpr const char* kUnetClass = "UNet2DConditionModel";
+constexpr int64_t kFirstSampleSize = 64;  // of Stable Diffusion 1, the only models that are so old
+
+bool is_before_diffusers_0_9(const Json& json) {
+  const auto entry = json.find("_diffusers_version");
+  if (entry == json.end() || !entry->is_string()) return false;
+  const std::string version = entry->get<std::string>();
+  const bool has_one_digit = version.size() == 3 || (version.size() > 3 && version[3] == '.');
+  return has_one_digit && version.starts_with("0.") && version[2] >= '0' && version[2] <= '8';
+}
+
+// The converters of diffusers before 0.9 wrote 32, a key of LDM's files that nothing reads there, for models of 64 x 64
+// cells; diffusers' pipelines read 64 where such a file has less.
+int64_t read_cells(JsonObject& object, const Json& json, int64_t fallback) {
+  const int64_t cells = read_sample_size(object, fallback, kMaxLatentSide);
+  const bool is_unused_key = object.raw("sample_size").is_number_integer() && is_before_diffusers_0_9(json);
+  return is_unused_key ? std::max(cells, kFirstSampleSize) : cells;
+}
 
 // One value for all levels, or one for each.
 std::vector<int64_t> a_value_a_level(JsonObject& object, const std::string& key, int64_t levels, int64_t fallback) {
@@ -109,11 +126,11 @@ Json shortest(const std::vector<Value>& values) {
 }
 
 Json depths_json(const std::vector<std::vector<int64_t>>& depths) {
+  // One depth as a number: diffusers takes a list for one of every layer, and fails where it is shorter.
+  std::vector<Json> levels;
+  for (const std::vector<int64_t>& row : depths) levels.push_back(row.size() == 1 ? Json(row.front()) : Json(row));
   const bool a_number_each = std::all_of(depths.begin(), depths.end(), [](const auto& row) { return row.size() == 1; });
-  if (!a_number_each) return Json(depths);
-  std::vector<int64_t> numbers;
-  for (const std::vector<int64_t>& row : depths) numbers.push_back(row.front());
-  return shortest(numbers);
+  return a_number_each ? shortest(levels) : Json(levels);
 }
 
 Json null_or(int64_t value) {
@@ -126,7 +143,7 @@ UNetConfig UNetConfig::from_json(const Json& json, const std::string& where) {
   JsonObject object(json, where);
   object.require("_class_name", kUnetClass);
   UNetConfig config;
-  config.sample_size = read_sample_size(object, config.sample_size, kMaxLatentSide);
+  config.sample_size = read_cells(object, json, config.sample_size);
   config.in_channels = object.integer("in_channels", config.in_channels);
   config.out_channels = object.integer("out_channels", config.out_channels);
   config.center_input_sample = object.boolean("center_input_sample", false);

@@ -30,9 +30,11 @@ class AutoencoderKLImpl : public torch::nn::Module {
   // Images larger than config().sample_size go tile by tile, see vae_tiling.h: less memory, other numbers. Off at
   // first. Not for training: a tile's gradient ends at its edge.
   void set_tiling(bool on) { tiling_ = on; }
+  bool tiling() const { return tiling_; }
   // A batch is decoded one image at a time, unless gradients are asked for: less memory, the same numbers. On at
   // first.
   void set_slicing(bool on) { slicing_ = on; }
+  bool slicing() const { return slicing_; }
 
   const VaeConfig& config() const { return config_; }
 

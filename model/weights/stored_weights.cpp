@@ -8,16 +8,12 @@
 #include "model/weights/load_into.h"
 
 namespace sdtune::model {
-namespace {
 
-// By bytes: a NaN that was written is a NaN that must be read.
-bool same_bits(const torch::Tensor& stored, const torch::Tensor& expected) {
-  if (stored.scalar_type() != expected.scalar_type() || stored.sizes() != expected.sizes()) return false;
-  const torch::Tensor a = stored.contiguous(), b = expected.contiguous();
+bool same_bits(const torch::Tensor& one, const torch::Tensor& other) {
+  if (one.scalar_type() != other.scalar_type() || one.sizes() != other.sizes()) return false;
+  const torch::Tensor a = one.contiguous(), b = other.contiguous();
   return a.nbytes() == 0 || std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
 }
-
-}  // namespace
 
 void check_stored_weights(const torch::nn::Module& module, const TensorSource& source, KeyFamily family,
                           torch::Dtype dtype) {

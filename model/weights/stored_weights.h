@@ -9,6 +9,9 @@
 
 namespace sdtune::model {
 
+// Dtype, shape and every byte, so that a NaN equals itself. Both on the CPU.
+bool same_bits(const torch::Tensor& one, const torch::Tensor& other);
+
 // Throws StorageError naming the source and the tensor unless it holds every parameter of the module, cast to `dtype`,
 // bit by bit, and nothing else.
 void check_stored_weights(const torch::nn::Module& module, const TensorSource& source, KeyFamily family,

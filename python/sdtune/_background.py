@@ -144,7 +144,12 @@ def start(config: _native.TrainConfig, *, resume_from_checkpoint: str | None = N
         if holder is not None:
             raise config_error(holder.where, holder.what, holder.hint)
         run = active[folder] = Run(own, folder, callbacks, progress)
-    run._thread.start()
+    try:
+        run._thread.start()
+    except RuntimeError:  # the system gives no thread, as ulimit -u or a container's limit may have it
+        with active_lock:
+            del active[folder]
+        raise
     return run
 
 

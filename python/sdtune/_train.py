@@ -15,6 +15,7 @@ from ._terminal_bar import TerminalBar
 
 RESUME = "resume_from_checkpoint='latest' resumes"
 EARLY = "stopped before the first step; start it again"
+THEN_FAILED = "sdtune: then the run failed: "  # python/src/python_observer.cpp notes it on an exception of a callback
 
 
 def in_notebook() -> bool:
@@ -70,11 +71,14 @@ def run(config: _native.TrainConfig, recorder: Recorder, views: list[Any], callb
         else:
             end = EARLY if result.checkpoint is None else f"stopped; state saved, {RESUME}"
         return result
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         now = recorder.snapshot()
         # An interrupt in a callback ends the events: the checkpoint that follows a step is not among those seen.
         is_saved = now.checkpoint is not None or bool(recorder.steps)
         end = f"stopped after step {now.step}; state saved, {RESUME}" if is_saved else EARLY
+        for note in getattr(error, "__notes__", ()):
+            if note.startswith(THEN_FAILED):
+                end = f"stopped after step {now.step}; {note}"
         raise
     except BaseException as error:
         end = f"ended by {type(error).__name__}: {error}"

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <new>
 #include <string>
@@ -81,6 +82,9 @@ void translate(std::exception_ptr thrown) {
     }
   } catch (const std::bad_alloc& error) {
     raise_out_of_memory(model::words_of(error));
+  } catch (const std::filesystem::filesystem_error& error) {  // of a disk that fails, by the C++ library's functions
+    const Problem problem{error.path1().string(), error.code().message(), ""};
+    raise(types().at("StorageError"), {problem}, ExitCode::kStorage, problem.line());
   }
 }
 

@@ -88,15 +88,17 @@ RunResult run_training(const TrainConfig& given, const py::object& on_step, cons
   PythonObserver observer(std::move(callbacks), stop);
   InterruptScope interrupt(stop);
   RunResult result;
+  std::string failure;  // after a callback had raised
   {
     const py::gil_scoped_release unlocked;
     try {
       result.run = train::train(config, {&observer}, evaluate::classifier_reader_source(), stop);
-    } catch (const Error&) {
+    } catch (const Error& error) {
       if (!observer.failed()) throw;
+      failure = error.problems().front().line();
     }
   }
-  observer.rethrow();
+  observer.rethrow(failure);
   interrupt.finish();
   result.metrics = observer.metrics();
   return result;

@@ -20,12 +20,38 @@ constexpr const char* kAllowed =
     "allowed: a PIL image, a list of them, an array [H, W, 3] or [B, H, W, 3] in [0, 1], or latents [B, C, h, w]";
 
 bool is_pil(const py::handle& object) {
-  return py::hasattr(object, "convert") && py::hasattr(object, "resize") && py::hasattr(object, "size");
+  return py::hasattr(object, "convert") && py::hasattr(object, "resize") && py::hasattr(object, "mode");
+}
+
+bool has_alpha(const py::object& image, const std::string& mode) {
+  return mode == "RGBA" || mode == "LA" || mode == "PA" || mode == "RGBa" ||
+         image.attr("info").attr("__contains__")("transparency").cast<bool>();
+}
+
+// A PIL image in RGB as image_read.h reads its file: 16 bits of grey keep their high byte, which Pillow's convert clips
+// at 255, and alpha is laid on white, where convert shows the hidden colours.
+py::object rgb_of(const py::object& image) {
+  const auto mode = image.attr("mode").cast<std::string>();
+  if (mode == "I" || mode == "F") {
+    throw ConfigError("image", "got a PIL image of mode " + mode + ", whose white is unknown (allowed: 8 bits, I;16)",
+                      "sdtune.load_image reads a file of 16 bits");
+  }
+  const py::module_ pillow = py::module_::import("PIL.Image");
+  if (mode.starts_with("I;16")) {
+    const py::object grey = py::module_::import("numpy").attr("asarray")(image);
+    const py::object high = grey.attr("__rshift__")(8).attr("astype")("uint8");
+    return pillow.attr("fromarray")(high).attr("convert")("RGB");
+  }
+  if (!has_alpha(image, mode)) return image.attr("convert")("RGB");
+  const py::object size = image.attr("size");
+  const py::object white = pillow.attr("new")("RGBA", size, py::make_tuple(255, 255, 255, 255));
+  const py::object colors = image.attr("convert")("RGBA");
+  return pillow.attr("alpha_composite")(white, colors).attr("convert")("RGB");
 }
 
 // [H, W, 3], 0..255
 torch::Tensor pixels_of(const py::object& image, std::int64_t factor, std::int64_t height, std::int64_t width) {
-  py::object rgb = image.attr("convert")("RGB");
+  py::object rgb = rgb_of(image);
   const auto own = rgb.attr("size").cast<std::pair<std::int64_t, std::int64_t>>();  // width, height
   const std::pair<std::int64_t, std::int64_t> wanted{width > 0 ? width : own.first - own.first % factor,
                                                      height > 0 ? height : own.second - own.second % factor};

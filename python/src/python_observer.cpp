@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "model/base/error.h"
@@ -16,6 +17,8 @@ namespace py = pybind11;
 namespace sdtune::python {
 
 namespace {
+
+constexpr const char* kThenFailed = "sdtune: then the run failed: ";  // python/sdtune/_train.py looks for it
 
 void check_callable(const char* name, const py::object& callback) {
   if (callback.is_none() || PyCallable_Check(callback.ptr()) != 0) return;
@@ -95,8 +98,15 @@ void PythonObserver::on_end(const train::EndEvent& event) {
   call(callbacks_.on_end, event.step, event.model_path);
 }
 
-void PythonObserver::rethrow() {
-  if (failed()) throw py::error_already_set(*error_);
+void PythonObserver::rethrow(const std::string& failure) {
+  if (!failed()) return;
+  if (!failure.empty()) {
+    const std::string note = std::string(kThenFailed) + failure;  // of names of files, which need not be UTF-8
+    const auto text = py::reinterpret_steal<py::object>(
+        PyUnicode_DecodeUTF8(note.data(), static_cast<py::ssize_t>(note.size()), "replace"));
+    error_->value().attr("add_note")(text);
+  }
+  throw py::error_already_set(*error_);
 }
 
 py::list PythonObserver::metrics() const {

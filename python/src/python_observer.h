@@ -38,8 +38,9 @@ class PythonObserver : public train::Observer {
 
   // Whether a callback raised.
   bool failed() const { return error_.has_value(); }
-  // Raises what a callback raised, if one did. Needs the interpreter lock, as does metrics().
-  void rethrow();
+  // Raises what a callback raised, if one did. `failure`: the line of an error that ended the run after that, by which
+  // its state may not be saved; it becomes a note of the exception. Needs the interpreter lock, as does metrics().
+  void rethrow(const std::string& failure);
   // A dict for each step.
   pybind11::list metrics() const;
 

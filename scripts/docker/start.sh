@@ -55,7 +55,7 @@ KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
 UsePAM no
 StrictModes no
-SetEnv PATH=$PATH WORKSPACE=$workspace
+SetEnv PATH=$PATH WORKSPACE=$workspace${LD_LIBRARY_PATH:+ LD_LIBRARY_PATH=$LD_LIBRARY_PATH}
 Subsystem sftp /usr/lib/openssh/sftp-server
 CONFIG
   if [ "$uid" -eq 0 ]; then mkdir -p /run/sshd; fi

@@ -129,8 +129,9 @@ def check(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    # The run says when it is over. Ctrl-C and a closed terminal are for the run.
-    for ignored in (signal.SIGINT, signal.SIGHUP):
+    # The run says when it is over. Ctrl-C and a closed terminal are for the run, and so is the SIGTERM that Slurm and systemd send to
+    # every process of a job: the run saves its state then, and has an end to tell.
+    for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(ignored, signal.SIG_IGN)
     if sys.argv[1:2] == ["check"]:
         check(sys.argv[2:])

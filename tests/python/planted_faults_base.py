@@ -159,6 +159,12 @@ SCHEDULERS: dict[str, Fault] = {
                                           option("--with-prior-preservation", "--class-num-inference-steps", "2")),
     "steps beyond the schedule by their offset": both(
         config(SCHEDULER, steps_offset=5), option("--with-prior-preservation", "--class-num-inference-steps", "1000")),
+    "more steps than noise levels": both(
+        config(INDEX, scheduler=["diffusers", "DPMSolverMultistepScheduler"]),
+        option("--with-prior-preservation", "--class-num-inference-steps", "1000")),
+    "schedule that is clipped away": both(
+        config(INDEX, scheduler=["diffusers", "DPMSolverMultistepScheduler"]), config(SCHEDULER, lambda_min_clipped=100),
+        option("--with-prior-preservation", "--class-num-inference-steps", "4")),
     "more steps than LCM was distilled for": both(
         config(INDEX, scheduler=["diffusers", "LCMScheduler"]),
         option("--with-prior-preservation", "--class-num-inference-steps", "60")),

@@ -94,6 +94,7 @@ OPTIONS: dict[str, Fault] = {
     "images and concepts": option("--concepts", '{"images": "elsewhere"}'),
     "subject without images": subject('{"instance_prompt": "a cat"}'),
     "subject with an unknown key": subject('{"images": "ME", "imagess": "ME"}'),
+    "subject with an option by two names": subject('{"images": "ME", "instance_data_dir": "elsewhere"}'),
     "subject with a list": subject('{"images": "ME", "class_prompt": ["a", "b"]}'),
     "subject that is no mapping": subject("[1]"),
     "class prompt is empty": option(PRIOR, "--class-prompt", ""),

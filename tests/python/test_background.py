@@ -109,6 +109,18 @@ def test_what_the_run_raises_is_raised_by_wait(tiny_sd1: Path, tmp_path: Path) -
     assert sdtune.start(config, resume_from_checkpoint="auto").wait().step == 4, "a refused start leaves nothing behind"
 
 
+def test_a_start_that_gets_no_thread_leaves_nothing_behind(tiny_sd1: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    config = sdtune.TrainConfig(**options(tiny_sd1, tmp_path / "run"))
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="new thread"):
+            sdtune.start(config)
+    assert sdtune.start(config).wait().step == 4
+
+
 def test_another_pipeline_generates_meanwhile(tiny_sd1: Path, tmp_path: Path) -> None:
     pipe = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
     before = pipe("a cat", num_inference_steps=3, output_type="np").images

@@ -119,6 +119,15 @@ def test_the_container_has_pillow_and_libheif() -> None:
     assert extras and "pillow" in extras[1].lower()
 
 
+def test_the_container_looks_for_the_driver_where_gke_puts_it() -> None:
+    """Its nodes mount libcuda.so.1 into /usr/local/nvidia/lib64 and have no runtime of NVIDIA's; ssh sessions ask sshd for their variables."""
+    recipe = (ROOT / "scripts" / "docker" / "Dockerfile").read_text()
+    system = re.search(r"^FROM \S+ AS system$(.*?)^FROM ", recipe, re.MULTILINE | re.DOTALL)
+    assert system and re.search(r"^ENV .*\bLD_LIBRARY_PATH=/usr/local/nvidia/lib64$", system[1], re.MULTILINE)
+    assert re.search(r"^SetEnv .*\bLD_LIBRARY_PATH=", (ROOT / "scripts/docker/start.sh").read_text(), re.MULTILINE)
+    assert "/usr/local/nvidia/lib64" in (ROOT / "docs" / "container.md").read_text()
+
+
 def test_likeness_describes_every_figure_of_eval() -> None:
     """Those of scores.h, and nothing that is none."""
     names = re.findall(r'inline constexpr const char\* k\w+ = "(\w+)";', (ROOT / "train/portrait/evaluate/scores.h").read_text())
@@ -255,7 +264,28 @@ def test_the_time_with_cuda_graphs_names_the_load_beside_it() -> None:
     assert "15 minutes of an H200" in (ROOT / "docs/portrait_base.md").read_text()
 
 
+def test_a_card_says_with_which_flags_its_figures_were_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """settings.json of scripts/eval_subjects.sh has them: figures of --quick were recorded as those of the plain command."""
+    monkeypatch.setattr(model_card, "RECORDS", tmp_path)
+    (tmp_path / "eval_subjects.json").write_text('{"summary": {}}')
+    (tmp_path / "eval_subjects.md").write_text("")
+    base = model_card.BASES["portrait-64"]
+
+    def recorded(**settings: str) -> str:
+        (tmp_path / "settings.json").write_text(json.dumps({"eval_flags": "", "train_flags": "", "judge": "", **settings}))
+        model_card.record_subjects(base, tmp_path, "a machine")
+        return json.loads(base.record("subjects").read_text())["command"]
+
+    assert recorded(base="portrait-128") == "scripts/eval_subjects.sh"
+    assert recorded(base="portrait-64", eval_flags="--quick") == "EVAL_FLAGS=--quick BASE=portrait-64 scripts/eval_subjects.sh"
+    assert recorded(base="portrait-128", train_flags="--seed 3") == "TRAIN_FLAGS='--seed 3' scripts/eval_subjects.sh"
+    (tmp_path / "settings.json").unlink()
+    with pytest.raises(SystemExit, match="not known"):
+        model_card.record_subjects(base, tmp_path, "a machine")
+
+
 def test_likeness_says_which_intervals_are_students() -> None:
     section = " ".join((ROOT / "docs" / "likeness.md").read_text().split("## The figures of sdtune eval")[1].split("\n## ")[0].split())
     assert "Intervals of shares are Wilson's" in section and "Student's t of n - 1 degrees of freedom" in section
+    assert "`attribute_match` and `marks_match` are the means of their parts' ends" in section
     assert "student(n - 1)" in (ROOT / "train/portrait/evaluate/estimate.cpp").read_text()

@@ -58,6 +58,8 @@ def test_version() -> None:
     (["sample", "--prompt", "a", "--compare", "x"], "--compare: needs --grid"),
     (["sample", "--prompt", "a", "--references", "x"], "--references: needs --grid"),
     (["sample", "--prompt", "a", "--grid", "sheet.jpg"], "--grid: does not end with .png (got sheet.jpg)"),
+    (["demo", "--", "--output", "elsewhere"], "--output: is given behind --, where demo would not look for the model"),
+    (["demo", "--", "--output_dir=elsewhere"], "--output: is given behind --, where demo would not look for the model"),
     (["inspect"], "inspect: takes one path (got 0)"),
     (["inspect", "/nonexistent"], "/nonexistent: is not there"),
     (["train", "--learning-rat", "1"], "--learning-rat: unknown option; did you mean --learning-rate?"),
@@ -118,6 +120,14 @@ def test_a_second_demo_names_its_own_sheet(tmp_path: Path) -> None:
     assert [done.stderr.splitlines()[-1] for done in said] == ["the sheet is run/sheet.png", "the sheet is run/sheet-2.png"]
     assert (tmp_path / "run/sheet.png").is_file() and (tmp_path / "run/sheet-2.png").is_file()
     assert json.loads((tmp_path / "run/run.json").read_text())["attempts"][0]["last_step"] == 1
+
+
+@pytest.mark.long
+def test_a_demo_of_another_base_compares_with_that_base(tmp_path: Path) -> None:
+    short = ["--max-train-steps", "1", "--num-class-images", "1", "--class-num-inference-steps", "2"]
+    done = run(["demo", "--output", "run", "--device", "cpu", "--", "--base", "portrait-64", *short], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "portrait-64: image 1 of 6" in done.stderr and "portrait-128: image" not in done.stderr
 
 
 def test_sample_never_overwrites(tiny_sd1: Path, tmp_path: Path) -> None:

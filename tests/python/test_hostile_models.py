@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import shutil
+import struct
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -81,3 +82,11 @@ def test_a_name_commands_no_terminal(model: Path) -> None:
         said = ended.stdout + ended.stderr
         assert not any(ord(letter) < 32 and letter != "\n" or 127 <= ord(letter) < 160 for letter in said), said
     assert "a\\x1b]0;owned\\x07\\xc2\\x9b2J" in limited("inspect", model).stdout
+
+
+def test_a_tensor_without_numbers_has_no_huge_sides(tmp_path: Path) -> None:
+    """Its bytes are none, but LibTorch's strides overflow."""
+    header = json.dumps({"w": {"dtype": "F32", "shape": [0, 1 << 62, 1 << 62], "data_offsets": [0, 0]}}).encode()
+    (tmp_path / "w.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    ended = limited("inspect", tmp_path / "w.safetensors")
+    assert ended.returncode == 2 and "w: has a shape whose size overflows" in ended.stderr, (ended.returncode, ended.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import oracles
 import pytest
 import torch
 from lora_files import load_pipeline
+from program import run
 from test_lora import TOLERANCE, error, latents_of_ours, latents_of_theirs
 
 import sdtune
@@ -96,3 +98,11 @@ def test_what_is_not_read_is_refused_by_name(method: str, tiny_sd1: Path, tmp_pa
     with pytest.raises(sdtune.WeightError, match=said):
         ours.load_lora_weights(tmp_path / "lycoris.safetensors")
     assert np.array_equal(latents_of_ours(ours), plain)
+
+
+@pytest.mark.parametrize(("method", "kind", "ranks"), [("LoCon", "LoRA (kohya's names)", [RANK]), ("LoHa", "LoHa (LyCORIS)", [RANK]),
+                                                       ("LoKr, whole matrices", "LoKr (LyCORIS)", None)])
+def test_inspect_says_which_method_it_is(method: str, kind: str, ranks: list[int] | None, tiny_sd1: Path, tmp_path: Path) -> None:
+    write(load_pipeline(tiny_sd1), tmp_path / "lycoris.safetensors", READ[method])
+    said = json.loads(run(["inspect", str(tmp_path / "lycoris.safetensors"), "--json"]).stdout)
+    assert (said["kind"], said.get("rank")) == (kind, ranks)

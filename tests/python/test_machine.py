@@ -156,7 +156,19 @@ def test_each_rank_is_checked_with_its_own_gpu(machine: StubbedMachine) -> None:
     environment = machine.environment("NVIDIA L4=8.9") | {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2",
                                                           "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
     ended = run(["check", "--images", str(ME)], **environment)
-    assert "there is no GPU 1 (found 1) (got cuda:1)" in ended.stderr
+    assert "there is no GPU 1 (found 1) (got cuda:1); --device cuda:0 is the only one" in ended.stderr
+    # As where srun shows each task its own GPU alone.
+    ended = run(["check", "--images", str(ME), "--device", "cuda:0"], **environment)
+    assert "there is no GPU" not in ended.stderr
+
+
+def test_bf16_on_a_gpu_without_it_is_warned_of(machine: StubbedMachine) -> None:
+    needs_kernels()
+    for gpu, number_format, is_warned in (("Tesla T4=7.5", "bf16", True), ("Tesla T4=7.5", "default", False), ("NVIDIA L4=8.9", "bf16", False)):
+        ended = run(["check", "--images", str(ME), "--json", "--mixed-precision", number_format], **machine.environment(gpu))
+        assert ended.returncode == 0, ended.stderr
+        found = [warning["what"] for warning in json.loads(ended.stdout)["warnings"] if warning["where"] == "mixed_precision"]
+        assert found == ["is bf16, for which Tesla T4 (compute capability 7.5) has no instructions: steps are slow or fail"] * is_warned
 
 
 def test_kernels_that_are_missing_stop_a_gpu_run(machine: StubbedMachine) -> None:

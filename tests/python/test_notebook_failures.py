@@ -47,6 +47,16 @@ def test_a_killed_kernel_loses_no_run(tiny_sd1: Path, tmp_path: Path, undisturbe
     assert model_bytes(tmp_path / "run") == undisturbed
 
 
+def test_a_disk_that_fails_is_a_storage_error(tiny_sd1: Path, tmp_path: Path) -> None:
+    """The C++ library's own functions throw it: here of a link that leads to itself, found when a checkpoint is written."""
+    checkpoints = tmp_path / "run/checkpoints"
+    config = sdtune.TrainConfig(**options(tiny_sd1, tmp_path / "run", checkpointing_steps=1))
+    with pytest.raises(sdtune.StorageError, match="step-00000001: Too many levels of symbolic links") as caught:
+        sdtune.train(config, on_step=lambda event: checkpoints.symlink_to(checkpoints))
+    assert caught.value.exit_code == 5
+    assert '"exit_code": 5' in (tmp_path / "run/last_error.json").read_text()
+
+
 def test_a_restarted_kernel_has_saved(tiny_sd1: Path, tmp_path: Path) -> None:
     """By the menu's "Restart kernel", with no checkpoint before."""
     settings = options(tiny_sd1, tmp_path / "run", max_train_steps=5000)

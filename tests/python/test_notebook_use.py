@@ -9,10 +9,13 @@ import textwrap
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import sdtune
+from sdtune import _train
+from sdtune._progress import EVENTS
 
 PHOTOS = Path(__file__).resolve().parents[2] / "examples/backpack_dog"
 
@@ -78,6 +81,24 @@ def test_an_error_in_a_callback_stops_the_run_and_it_can_go_on(tiny_sd1: Path, t
     assert result.step == 4 and result.metrics["step"].tolist() == [1, 2, 3, 4] and set(result.metrics["attempt"]) == {1, 2}
     sdtune.train(sdtune.TrainConfig(**options(tiny_sd1, whole)))
     assert model_bytes(stopped) == model_bytes(whole)
+
+
+@pytest.mark.parametrize("kind", [ZeroDivisionError, KeyboardInterrupt])
+def test_an_error_in_a_callback_tells_that_no_state_could_be_saved(kind: type[BaseException], tiny_sd1: Path, tmp_path: Path,
+                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[str] = []
+    view = SimpleNamespace(**dict.fromkeys(EVENTS, lambda *_: None), finish=ends.append)
+    monkeypatch.setattr(_train, "views_of", lambda *_, **__: [view])
+
+    def on_step(event: sdtune.StepEvent) -> None:
+        (tmp_path / "run/checkpoints").write_text("a file in the place of the folder")
+        raise kind("plot failed")
+
+    with pytest.raises(kind, match="plot failed") as caught:
+        sdtune.train(sdtune.TrainConfig(**options(tiny_sd1, tmp_path / "run")), on_step=on_step)
+    [note] = caught.value.__notes__
+    assert note.startswith("sdtune: then the run failed: ") and str(tmp_path / "run/checkpoints") in note
+    assert len(ends) == 1 and "state saved" not in ends[0]
 
 
 def test_ctrl_c_saves_and_raises_keyboard_interrupt_and_the_run_goes_on(tiny_sd1: Path, tmp_path: Path) -> None:

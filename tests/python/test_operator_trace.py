@@ -112,6 +112,25 @@ def test_a_preset_allocates_what_the_plan_says(product: Product, preset: str, de
     assert recorded_memory.Row(preset, "the whole run", too_much, recorded["the whole run"]).is_missed or plant
 
 
+def test_memory_that_a_refused_micro_batch_took_goes_back(product: Product) -> None:
+    """micro_batch auto on a card that holds a step of two photos and not one of four: what LibTorch kept of the refused one, all of
+    the card, would be missing where something else asks the driver for memory."""
+    # With accumulation gradients have the same memory however a batch is split.
+    options = {**SMALL, "train_batch_size": 4, "gradient_accumulation_steps": 2, "train_text_encoder": False}
+    four, two = (product.train(BUNDLED, **options, micro_batch=count) for count in (4, 2))
+    peaks = [max(part.peak_bytes for part in record.values()) for record in (two, four)]
+    assert peaks[0] < peaks[1]
+    full = copy.copy(product)
+    full.environment = {**product.environment, "SDTUNE_RECORDED_MEMORY": str(sum(peaks) // 2)}
+    full.folder = product.folder / "full"
+    full.folder.mkdir()
+    fitted = full.train(BUNDLED, **options, micro_batch="auto")
+    assert fitted["step 1"].operators == two["step 1"].operators != four["step 1"].operators
+    emptied = {name: part.operators["allocator::empty_cache"][0] for name, part in fitted.items()
+               if "allocator::empty_cache" in part.operators}
+    assert list(emptied.values()) == [1] and not any(name.startswith("step") for name in emptied), emptied
+
+
 def test_memory_is_counted_as_tensors_come_and_go(counted: dict) -> None:
     """In blocks of 512 bytes; what is released is not live any more."""
     begin, kept, after = (Part(**counted["record"][name]) for name in ("memory: nothing", "memory: two, one kept", "memory: gone"))

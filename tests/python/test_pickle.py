@@ -121,6 +121,17 @@ def test_a_module_and_dtype_and_metadata(tmp_path: Path) -> None:
         assert opened.metadata() == {"format": "pt"}
 
 
+def test_numbers_too_large_for_the_format_are_refused(tmp_path: Path) -> None:
+    """They would be infinite; what is infinite already stays so."""
+    file = tmp_path / "m.pt"
+    torch.save({"fits": torch.tensor([1.0, float("inf")]), "large": torch.tensor([1.0, -70000.0])}, file)
+    for more in ([], ["--dry-run"]):
+        assert "too large for float16 (large), which would become infinite" in refusal(file, "--dtype", "float16", *more)
+    assert convert(file, "--dtype", "bfloat16")["large"][1] == -70144
+    torch.save({"fits": torch.tensor([1.0, float("inf")])}, file)
+    assert convert(file, "--dtype", "float16", "--overwrite")["fits"][1] == float("inf")
+
+
 def test_what_lightning_keeps_beside_the_state_dict(tmp_path: Path) -> None:
     """Numbers, lists, sets, NumPy's scalars and a callback's class: read over. Only state_dict is written."""
     weights = layouts(torch.float32)
@@ -308,6 +319,7 @@ def test_options_that_do_not_go_together(tmp_path: Path) -> None:
     torch.save({"w": torch.zeros(2)}, file)
     assert "--model: is given beside --pickle" in refusal(file, "--model", "x")
     assert "--tokenizer: applies to single files only" in refusal(file, "--tokenizer", "x")
+    assert "--lora-naming: is of --lora, which is not given" in refusal(file, "--lora-naming", "diffusers")
     dry = run(["convert", "--pickle", str(file), "--output", str(tmp_path / "d.safetensors"), "--dry-run"])
     assert dry.returncode == 0 and "nothing is written" in dry.stderr and not (tmp_path / "d.safetensors").exists()
     convert(file)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from counted_flops import flop_counter
 from diffusers import UNet2DConditionModel
 from program import ROOT, run
@@ -265,6 +266,18 @@ def test_auto_precision_is_planned_for_each_device() -> None:
         here = named[plan("--images", ME, *words)["run"]["mixed_precision_on_cpu"]]
         said = run(["plan", "--images", str(ME), "--base", str(BASE), "--savings", "false", *words]).stdout
         assert ("bf16 on a GPU and float32 on a CPU" in said) == (here == "float32"), said
+
+
+def test_the_table_has_what_a_driver_gives_to_programs() -> None:
+    """Names say more: the T4 of 16 GB has 14.6 GiB. Of H100 and H200 as the rented ones said; presets for 16 GB still fit a T4."""
+    memory = {gpu["name"]: gpu["memory_gib"] for gpu in yaml.safe_load((ROOT / "configs" / "gpus.yaml").read_text())["gpus"]}
+    for name in ("H100", "H200"):
+        record = json.loads((ROOT / "docs" / "measurements" / f"first_gpu_{name.lower()}.json").read_text())
+        measured = record["prove"]["machine"]["gpus"][0]["memory_bytes"] / 2**30
+        assert measured - 0.2 < memory[name] <= measured, name
+    assert memory["T4"] <= 14.56 and memory["L4"] < 22.5 and memory["A10G"] < 22.5 and memory["L40S"] <= 44.4 and memory["RTX 4090"] <= 23.52
+    presets = yaml.safe_load((ROOT / "configs" / "preset_memory.yaml").read_text())
+    assert all(need <= 0.95 * memory["T4"] for preset, need in presets.items() if preset.endswith("_16gb.yaml"))
 
 
 def test_a_gpu_keeps_only_what_steps_use() -> None:

@@ -262,6 +262,16 @@ def test_outdated_scheduler_files_are_corrected_as_in_diffusers(tiny_sd1: Path, 
         assert distance(got, expected) <= TOLERANCE
 
 
+def test_sample_size_of_old_files_is_corrected_as_in_diffusers(tiny_sd1: Path, tmp_path: Path) -> None:
+    """Files from before diffusers 0.9 say 32 for models of 64 x 64 cells; this one says 8."""
+    folder = tmp_path / "old"
+    shutil.copytree(tiny_sd1, folder)
+    path = folder / "unet" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"_diffusers_version": "0.6.0"}))
+    got, expected = draw(load_pair(folder), steps=2)
+    assert got.shape == (1, 4, 64, 64) and distance(got, expected) <= TOLERANCE
+
+
 def test_scheduler_file_with_infinity(tiny_sd1: Path, tmp_path: Path) -> None:
     """diffusers writes DPM-Solver's lambda_min_clipped as -Infinity, which JSON does not have."""
     theirs = diffusers.DiffusionPipeline.from_pretrained(tiny_sd1)

@@ -102,6 +102,18 @@ def test_token_comes_from_the_file(tiny_sd1: Path, tmp_path: Path) -> None:
         ours.load_textual_inversion(tmp_path / "easyneg.safetensors")
 
 
+def test_an_embedding_of_a1111_s_pickle_has_the_file_s_name(tiny_sd1: Path, tmp_path: Path) -> None:
+    """string_to_param of such a .pt holds the vectors under "*"."""
+    torch.save({"string_to_token": {"*": 265}, "string_to_param": {"*": vectors(2, 32)}, "name": "old", "step": 3}, tmp_path / "toy.pt")
+    done = run(["convert", "--pickle", str(tmp_path / "toy.pt"), "--pickle-key", "string_to_param", "--output",
+                str(tmp_path / "toy.safetensors")])
+    assert done.returncode == 0, done.stderr
+    _, ours = load_pair(tiny_sd1)
+    plain = {text: ours.encode_prompt(text)[0] for text in ("a toy", "a *")}
+    ours.load_textual_inversion(tmp_path / "toy.safetensors")
+    assert {text for text in plain if not np.array_equal(plain[text], ours.encode_prompt(text)[0])} == {"a toy"}
+
+
 def test_weights_and_chunks_keep_an_embedding_whole(tiny_sd1: Path, tmp_path: Path) -> None:
     """Its vectors take the weight of their brackets, and go into the next chunk together."""
     theirs, ours = load_pair(tiny_sd1)
@@ -162,6 +174,19 @@ def test_every_layout_of_a_vae(tiny_sd1: Path, tmp_path: Path, other_vae: Any) -
         assert distance(ours.vae.decode(latents), expected) > 1e-2
         ours.load_vae(path)
         assert distance(ours.vae.decode(latents), expected) <= TOLERANCE, name
+
+
+def test_another_vae_decodes_in_tiles_too(tiny_sd1: Path, tmp_path: Path, other_vae: Any) -> None:
+    """What enable_vae_tiling has switched on is the pipeline's, whichever VAE it has."""
+    _, ours = load_pair(tiny_sd1)
+    latents = np.random.default_rng(0).standard_normal((1, 4, 16, 16)).astype(np.float32)
+    ours.enable_vae_tiling()
+    ours.load_vae(vae_files(other_vae, tmp_path)["folder"])
+    in_tiles = ours.vae.decode(latents)
+    ours.disable_vae_tiling()
+    whole = ours.vae.decode(latents)
+    ours.load_vae(tmp_path / "alone")
+    assert distance(in_tiles, whole) > TOLERANCE and np.array_equal(ours.vae.decode(latents), whole)
 
 
 def test_vae_that_does_not_fit(tiny_sd1: Path, tmp_path: Path, other_vae: Any) -> None:

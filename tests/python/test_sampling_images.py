@@ -138,6 +138,43 @@ def test_sdxl_s_vae_encodes_in_float32_and_decodes_in_bfloat16(tiny_sdxl: Path) 
     assert distance(got, of_theirs()) > 0.2
 
 
+def in_mode(mode: str) -> Image.Image:
+    """A PIL image that Pillow's own convert("RGB") reads otherwise than its file is read."""
+    grey = np.asarray(photo().convert("L"))
+    if mode == "I;16":
+        return Image.fromarray(grey.astype(np.uint16) * 257)
+    image = photo()
+    image.putalpha(Image.fromarray(np.where(grey > 127, 255, 0).astype(np.uint8)))  # whole or none: nothing to round
+    if mode == "LA":
+        return image.convert("LA")
+    if mode != "P":
+        return image
+    pixels = Image.fromarray(grey // 64)
+    pixels.putpalette([value for level in range(4) for value in (level * 60, 255 - level * 60, level)])
+    pixels.info["transparency"] = 2
+    return pixels
+
+
+@pytest.mark.parametrize("mode", ["I;16", "RGBA", "LA", "P"])
+def test_a_pil_image_is_read_as_its_file(pairs: Callable[[str], Pair], tmp_path: Path, mode: str) -> None:
+    """16 bits keep their high byte and alpha is laid on white, as --init-image and load_image read them."""
+    ours, image = pairs("sd1")[1], in_mode(mode)
+    assert image.mode == mode
+    image.save(tmp_path / "image.png")
+    call = {"num_inference_steps": 4, "strength": 0.5, "seed": 1, "output_type": "latent"}
+    expected = ours(PROMPT, image=sdtune.load_image(tmp_path / "image.png"), **call).images
+    assert distance(ours(PROMPT, image=image, **call).images, expected) <= TOLERANCE
+    clipped = Image.fromarray(np.asarray(image.convert("RGB")))  # convert alone keeps a transparent colour in `info`
+    assert distance(ours(PROMPT, image=clipped, **call).images, expected) > 100 * TOLERANCE  # the mutant
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.float32])
+def test_a_pil_image_without_a_known_white_is_refused(pairs: Callable[[str], Pair], kind: type) -> None:
+    image = Image.fromarray(np.zeros((32, 32), kind))
+    with pytest.raises(sdtune.ConfigError, match=f"image: got a PIL image of mode {image.mode}"):
+        pairs("sd1")[1](PROMPT, image=image)
+
+
 def test_latents_as_image(pairs: Callable[[str], Pair]) -> None:
     latents = np.random.default_rng(0).standard_normal((1, 4, 8, 8)).astype(np.float32)
     theirs, ours = pairs("sd1")

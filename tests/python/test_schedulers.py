@@ -203,6 +203,16 @@ def test_align_your_steps_tables(xl: bool) -> None:
         sdtune.DDIMScheduler(num_train_timesteps=500).ays_timesteps(10)
 
 
+@pytest.mark.parametrize("name", ["DDIMScheduler", "EulerDiscreteScheduler", "DPMSolverMultistepScheduler"])
+def test_trailing_has_no_timestep_below_zero(name: str) -> None:
+    """diffusers' 61 steps of 1000 are 62, because NumPy rounds their division up; its tables read -1 as the noisiest."""
+    theirs, ours = make_pair(name, {"timestep_spacing": "trailing"})
+    theirs.set_timesteps(61)
+    ours.set_timesteps(61)
+    assert len(theirs.timesteps) == 62 and int(theirs.timesteps[-1]) == -1
+    assert np.array_equal(ours.timesteps, theirs.timesteps.numpy()[:-1])
+
+
 WRONG_TIMESTEPS = [
     ("DDIMScheduler", {}, [900, 5], "DPMSolverMultistepScheduler"),
     ("UniPCMultistepScheduler", {}, [900, 5], "EulerDiscreteScheduler"),

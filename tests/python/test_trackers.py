@@ -251,22 +251,40 @@ def test_a_failure_later_is_a_warning(init: str, log: str, finish: str, said: st
     assert len(metrics_of(tmp_path / "run")) == STEPS and (tmp_path / "run" / "model" / "model_index.json").is_file()
 
 
-def test_a_run_that_is_killed_with_unread_replies_ends_as_killed(tmp_path: Path) -> None:
-    """The socket is reset then, and not merely closed."""
-    told = tmp_path / "told"
-    fake = package(tmp_path, FAKE.format(init="return Run()", log="pass", finish=f"open({str(told)!r}, 'w').write(f'exit {{exit_code}}')"))
+def side_process(folder: Path) -> tuple[socket.socket, subprocess.Popen[str]]:
+    """A side process that has begun a run, with the run's end of its socket; its package writes the exit code into `told`."""
+    told = folder / "told"
+    fake = package(folder, FAKE.format(init="return Run()", log="pass", finish=f"open({str(told)!r}, 'w').write(f'exit {{exit_code}}')"))
     ours, theirs = socket.socketpair()
     script = ROOT / "scripts" / "trackers" / "tracker_process.py"
     process = subprocess.Popen(["bash", "-c", f"exec 3<&{theirs.fileno()}; exec {fake} {script}"], pass_fds=[theirs.fileno()],
                                stderr=subprocess.PIPE, text=True)
     theirs.close()
-    start = {"type": "start", "trackers": ["wandb"], "optional": False, "ids": {}, "folder": str(tmp_path), "project": "p", "name": "n",
+    start = {"type": "start", "trackers": ["wandb"], "optional": False, "ids": {}, "folder": str(folder), "project": "p", "name": "n",
              "config": {}, "first_step": 1}
     ours.sendall(json.dumps(start).encode() + b"\n")
     assert select.select([ours], [], [], 60)[0], "it has replied"
+    return ours, process
+
+
+def test_a_run_that_is_killed_with_unread_replies_ends_as_killed(tmp_path: Path) -> None:
+    """The socket is reset then, and not merely closed."""
+    ours, process = side_process(tmp_path)
     ours.close()
     errors = process.communicate(timeout=60)[1]
-    assert told.is_file() and told.read_text() == "exit 137", errors
+    assert (tmp_path / "told").is_file() and (tmp_path / "told").read_text() == "exit 137", errors
+
+
+def test_a_signal_to_every_process_of_a_job_leaves_the_end_to_the_run(tmp_path: Path) -> None:
+    """Slurm and systemd send SIGTERM to the side process as well, while the run saves its state."""
+    ours, process = side_process(tmp_path)
+    process.terminate()
+    try:
+        ours.sendall(json.dumps({"type": "end", "code": 143, "model": ""}).encode() + b"\n")
+    except BrokenPipeError:
+        pass  # it has ended already, as the next lines say
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 0 and (tmp_path / "told").read_text() == "exit 143", errors
 
 
 def test_ctrl_c_ends_the_run_first(material: tuple[Path, Path], tmp_path: Path) -> None:

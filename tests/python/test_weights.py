@@ -210,3 +210,29 @@ def test_float64_of_a_folder_is_rounded_only_when_asked(tiny_sd1: Path, tmp_path
     assert done.returncode == 0, done.stderr
     stored = load_file(tmp_path / "out.safetensors")["first_stage_model.quant_conv.bias"]
     assert torch.equal(stored, weights["quant_conv.bias"].float())
+
+
+def test_numbers_too_large_for_float16_are_refused(tiny_sd1: Path, tmp_path: Path) -> None:
+    """They would be infinite, in the file and in every image. A dry run says so too; other formats and sums that fit are written."""
+    wide = shutil.copytree(tiny_sd1, tmp_path / "wide")
+    file = next((wide / "unet").glob("*.safetensors"))
+    weights = load_file(file)
+    weights["conv_out.bias"][0] = 70000
+    save_file(weights, file, metadata={"format": "pt"})
+    to_file = ["convert", "--model", str(wide), "--output", str(tmp_path / "wide.safetensors")]
+    to_folder = ["convert", "--model", str(tmp_path / "wide.safetensors"), "--output", str(tmp_path / "out"), "--config", str(wide)]
+    for words in (to_file, to_folder):
+        for more in ([], ["--dry-run"]):
+            refused = run([*words, "--dtype", "float16", *more])
+            assert refused.returncode == 2 and refused.stderr.count("\n") == 1, refused.stderr
+            assert "holds numbers that are too large for float16 (conv_out.bias), which would become infinite" in refused.stderr
+        done = run([*words, "--dtype", "bfloat16" if words is to_folder else "float32"])
+        assert done.returncode == 0, done.stderr
+    save_file({"lora_unet_conv_in.lora_down.weight": torch.full((1, 4, 3, 3), 300.0),
+               "lora_unet_conv_in.lora_up.weight": torch.full((32, 1, 1, 1), 300.0)}, tmp_path / "large.safetensors")
+    merge = ["merge", "--model", str(tiny_sd1), "--output", str(tmp_path / "merged"), "--dtype", "float16", "--lora"]
+    refused = run([*merge, str(tmp_path / "large.safetensors")])
+    assert refused.returncode == 2 and "the merged unet: holds numbers that are too large for float16 (conv_in.weight)" in refused.stderr
+    assert not (tmp_path / "merged").exists()
+    done = run([*merge, str(tmp_path / "large.safetensors") + ":0.5"])
+    assert done.returncode == 0, done.stderr

@@ -59,19 +59,30 @@ std::vector<fs::path> list_unfinished(const fs::path& checkpoints) {
   return found;
 }
 
-void remove_old_checkpoints(FileSystem& files, const std::filesystem::path& checkpoints, std::int64_t verified_step,
-                            std::optional<std::int64_t> limit) {
-  for (const std::filesystem::path& unfinished : list_unfinished(checkpoints)) files.remove_tree(unfinished);
-  if (!limit) return;
+std::optional<Problem> remove_old_checkpoints(FileSystem& files, const std::filesystem::path& checkpoints,
+                                              std::int64_t verified_step, std::optional<std::int64_t> limit) {
+  std::optional<Problem> failure;
+  const auto attempt = [&](const auto& deletion) {
+    try {
+      deletion();
+    } catch (const StorageError& error) {
+      if (!failure) failure = error.problems().front();
+    }
+  };
+  for (const fs::path& unfinished : list_unfinished(checkpoints)) attempt([&] { files.remove_tree(unfinished); });
+  if (!limit) return failure;
   std::int64_t kept = 0;
   for (const CheckpointFolder& checkpoint : list_checkpoints(checkpoints)) {
     ++kept;
     if (kept <= *limit || checkpoint.step >= verified_step) continue;
     // Without its manifest it is no checkpoint any more, so a kill in between leaves nothing that could be taken for a
     // whole one.
-    if (std::filesystem::exists(checkpoint.path / kManifestName)) files.unlink(checkpoint.path / kManifestName);
-    files.remove_tree(checkpoint.path);
+    attempt([&] {
+      if (fs::exists(checkpoint.path / kManifestName)) files.unlink(checkpoint.path / kManifestName);
+      files.remove_tree(checkpoint.path);
+    });
   }
+  return failure;
 }
 
 }  // namespace sdtune::train

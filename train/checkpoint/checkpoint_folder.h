@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/base/error.h"
 #include "model/files/file_system.h"
 
 namespace sdtune::train {
@@ -30,8 +31,9 @@ std::vector<CheckpointFolder> list_checkpoints(const std::filesystem::path& chec
 std::vector<std::filesystem::path> list_unfinished(const std::filesystem::path& checkpoints);
 
 // Deletes the oldest checkpoints beyond `limit` (unset: none), and what killed saves left behind. Called only after the
-// checkpoint of `verified_step` was read back: that one always stays, and so does everything newer.
-void remove_old_checkpoints(FileSystem& files, const std::filesystem::path& checkpoints, std::int64_t verified_step,
-                            std::optional<std::int64_t> limit);
+// checkpoint of `verified_step` was read back: that one always stays, and so does everything newer. Returns why the
+// first of those that could not be deleted is still there; the next call tries again.
+std::optional<Problem> remove_old_checkpoints(FileSystem& files, const std::filesystem::path& checkpoints,
+                                              std::int64_t verified_step, std::optional<std::int64_t> limit);
 
 }  // namespace sdtune::train

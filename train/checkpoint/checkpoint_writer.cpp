@@ -1,6 +1,7 @@
 #include "train/checkpoint/checkpoint_writer.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "model/base/error.h"
@@ -79,7 +80,8 @@ fs::path CheckpointWriter::write(const CheckpointContent& content, const RunStat
   files_.sync_directory(checkpoints_);
   const std::vector<Problem> faults = checkpoint_faults(final_path, PageCache::kDrop);
   if (!faults.empty()) throw StorageError(faults);
-  remove_old_checkpoints(files_, checkpoints_, state.step, limit_);
+  std::optional<Problem> left = remove_old_checkpoints(files_, checkpoints_, state.step, limit_);
+  if (left && !std::exchange(has_warned_, true)) warning_ = std::move(left);
   return final_path;
 }
 

@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "model/base/error.h"
 #include "model/files/file_system.h"
 #include "model/weights/safetensors_writer.h"
 #include "train/checkpoint/run_state.h"
@@ -41,7 +43,8 @@ class CheckpointWriter {
   // Writes step-<state.step>: masters, states of the optimizer and the run into a .tmp folder, each synced, then the
   // manifest, then the rename; reads it back against the manifest, and only then removes older ones. A valid checkpoint
   // of that step is left as it is. `averages` are written beside them where there are any. Returns its path. Throws
-  // StorageError; the checkpoints from before are then untouched.
+  // StorageError; the checkpoints from before are then untouched. An old one that cannot be removed is no failure: NFS
+  // keeps the folder of a file that another program reads.
   std::filesystem::path write(const Optimizer& optimizer, const RunState& state,
                               const model::NamedTensors& averages = {});
   std::filesystem::path write(const CheckpointContent& content, const RunState& state);
@@ -49,12 +52,17 @@ class CheckpointWriter {
   // A valid checkpoint of that step, which write() would leave as it is; unset: there is none.
   std::optional<std::filesystem::path> find(std::int64_t step) const;
 
+  // Why an old checkpoint could not be removed: of the first write() that met one, and told once.
+  std::optional<Problem> take_warning() { return std::exchange(warning_, std::nullopt); }
+
  private:
   void write_files(const std::filesystem::path& folder, const CheckpointContent& content, const RunState& state);
 
   FileSystem& files_;
   std::filesystem::path checkpoints_;
   std::optional<std::int64_t> limit_;
+  std::optional<Problem> warning_;
+  bool has_warned_ = false;
 };
 
 }  // namespace sdtune::train

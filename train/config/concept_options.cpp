@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <map>
 #include <utility>
 
 #include "model/base/json.h"
@@ -22,6 +23,7 @@ std::string plain_text(const Json& value) {
 
 void read_entry(const Json& entry, const std::string& where, ConceptOptions& subject, std::vector<Problem>& problems) {
   const FieldList fields = subject.fields();
+  std::map<std::string, std::string> given;  // option -> the key that gave it: its name, or another name of it
   for (const auto& [key, value] : entry.items()) {
     if (value.is_null()) continue;  // as good as left out
     const std::string place = where + "." + key;
@@ -32,6 +34,11 @@ void read_entry(const Json& entry, const std::string& where, ConceptOptions& sub
       const std::string allowed = fmt::format("{}", fmt::join(names, ", "));
       problems.push_back(
           {place, "unknown key (allowed: " + allowed + ")", near.empty() ? "" : "did you mean " + near + "?"});
+      continue;
+    }
+    const auto [first, is_new] = given.emplace(field->info.name, key);
+    if (!is_new) {
+      problems.push_back({place, "is the same option as " + first->second, "leave one out"});
       continue;
     }
     try {

@@ -53,10 +53,10 @@ void drop_rates_for_prodigy(const TrainConfig& chosen, std::vector<Setting>& bas
   config.origins["learning_rate"] = "optimizer: prodigy";
 }
 
-// The preset's number of steps must not hide the epochs that the user asked for.
-void drop_steps_for_epochs(const TrainConfig& chosen, std::vector<Setting>& base_settings) {
+// An earlier number of steps, of a preset or a file, must not hide the epochs that the user asked for later.
+void drop_steps_for_epochs(const TrainConfig& chosen, std::vector<Setting>& earlier) {
   if (!chosen.run.num_train_epochs || chosen.run.max_train_steps) return;
-  std::erase_if(base_settings, [](const Setting& setting) {
+  std::erase_if(earlier, [](const Setting& setting) {
     return setting.name == "max_train_steps" || setting.name == "max-train-steps";
   });
 }
@@ -89,6 +89,7 @@ LoadedConfig load(const std::filesystem::path& config_file, const std::vector<Se
   std::vector<Setting> file_settings;
   if (!config_file.empty()) file_settings = settings_from_yaml(find_config(config_file), loaded.problems);
   drop_replaced(fields, flags, file_settings);
+  drop_steps_for_epochs(chosen_by_user({}, flags), file_settings);
   std::vector<Setting> base_settings;
   const TrainConfig chosen = chosen_by_user(file_settings, flags);
   const std::filesystem::path defaults = find_defaults(chosen.run);

@@ -28,11 +28,14 @@ std::vector<Problem> zero_snr_problems(const ObjectiveOptions& options, const Js
 
 std::string rescale_to_zero_snr(model::ModelBundle& bundle) {
   std::string note;
-  if (!knows_rescaled_betas(bundle.scheduler_class)) {
+  const bool changes_class = !knows_rescaled_betas(bundle.scheduler_class);
+  if (changes_class) {
     note = "the result's scheduler is DDIMScheduler: " + bundle.scheduler_class + " knows no zero terminal SNR";
     bundle.scheduler_class = kPaperClass;
   }
   bundle.scheduler_config = model::given_keys(bundle.scheduler_config);
+  // DDIM's default clips to -1 .. 1, which is for pixels.
+  if (changes_class && !bundle.scheduler_config.contains("clip_sample")) bundle.scheduler_config["clip_sample"] = false;
   bundle.scheduler_config[kKey] = true;
   bundle.scheduler_config["timestep_spacing"] = "trailing";
   return note;

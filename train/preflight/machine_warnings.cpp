@@ -6,9 +6,11 @@
 
 #include "model/core/cuda_driver.h"
 #include "model/core/device.h"
+#include "model/core/gpu_choice.h"
 #include "model/machine/compute_dtype.h"
 #include "train/config/preset_memory.h"
 #include "train/dist/rank_env.h"
+#include "train/precision/mixed_precision.h"
 
 namespace sdtune::train {
 
@@ -34,7 +36,20 @@ std::optional<Problem> memory_warning(const TrainConfig& config, std::uint64_t m
                  hint};
 }
 
-std::vector<Problem> machine_warnings(const TrainConfig& config) {
+std::optional<Problem> format_warning(const TrainConfig& config, const std::string& recorded,
+                                      const model::CudaDeviceInfo& gpu) {
+  const bool is_left = is_left_to_device(config.precision.mixed_precision);
+  const std::string& format = is_left ? recorded : config.precision.mixed_precision;
+  if (format != "bf16" || model::computes_bfloat16(gpu)) return std::nullopt;
+  const std::string hint = recorded.empty() ? "mixed_precision: default is fp16 there"
+                                            : "a resumed run keeps its format: take a GPU from compute capability 8.0";
+  return Problem{"mixed_precision",
+                 "is bf16, for which " + gpu.name + " (compute capability " + model::capability_text(gpu.capability) +
+                     ") has no instructions: steps are slow or fail",
+                 hint};
+}
+
+std::vector<Problem> machine_warnings(const TrainConfig& config, const std::string& recorded) {
   std::vector<Problem> warnings;
   if (const std::string text = model::device_warning(config.run.device); !text.empty()) {
     warnings.push_back({"device", text, ""});
@@ -49,8 +64,11 @@ std::vector<Problem> machine_warnings(const TrainConfig& config) {
     }
     const auto index =
         static_cast<std::size_t>(static_cast<unsigned char>(device.index()));  // not negative: find_device chose it
-    const std::optional<Problem> memory = memory_warning(config, model::cuda_driver().devices.at(index).memory_bytes);
+    const model::CudaDeviceInfo& gpu = model::cuda_driver().devices.at(index);
+    const std::optional<Problem> memory = memory_warning(config, gpu.memory_bytes);
     if (memory) warnings.push_back(*memory);
+    const std::optional<Problem> format = format_warning(config, recorded, gpu);
+    if (format) warnings.push_back(*format);
   } catch (const Error&) {
     return warnings;  // preflight refuses such a device
   }

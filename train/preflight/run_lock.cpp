@@ -88,7 +88,9 @@ std::optional<Problem> RunLock::holder(const std::filesystem::path& file) {
   return problem;
 }
 
+// Closing alone would leave it to a process that was forked meanwhile, whose copy is of the same open file.
 RunLock::~RunLock() {
+  ::flock(descriptor_, LOCK_UN);
   ::close(descriptor_);
 }
 

@@ -1,5 +1,7 @@
 #include "train/run/micro_batch.h"
 
+#include <c10/core/CachingDeviceAllocator.h>
+
 #include <algorithm>
 #include <exception>
 #include <vector>
@@ -35,6 +37,9 @@ bool fits_everywhere(Run& run, std::int64_t micro) {
     if (!model::is_out_of_memory(error)) throw;
     fits = false;
   }
+  // LibTorch would keep all of a full GPU, and leave nothing to what takes memory from the driver: NCCL's buffers, the
+  // code of kernels that are loaded when they are first launched.
+  if (!fits && run.device.is_cuda()) c10::getDeviceAllocator(c10::kCUDA)->emptyCache();
   const std::vector<std::string> answers = run.group->gather_text(fits ? "fits" : "too large");
   return std::all_of(answers.begin(), answers.end(), [](const std::string& answer) { return answer == "fits"; });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <optional>
 #include <utility>
@@ -28,6 +29,7 @@
 #include "train/run/compare_replicas.h"
 #include "train/run/micro_batch.h"
 #include "train/run/preemption_guard.h"
+#include "train/run/reached_step.h"
 #include "train/run/report_images.h"
 #include "train/run/run_budget.h"
 #include "train/run/run_observers.h"
@@ -86,6 +88,7 @@ struct Training {
   const PortraitReaderSource& portrait_readers;
   StopFlag& stop;
   std::int64_t started;  // s since 1970
+  const ReachedStep& reached;
 };
 
 // Those who are told of warnings: the callers, and while there are any the run's own observers. It must not move.
@@ -168,8 +171,11 @@ TrainResult run_to_end(const Training& training, std::shared_ptr<ProcessGroup>& 
   const model::Tf32Scope tf32(config.precision.allow_tf32);
   const model::CpuImplementationScope implementation(
       start_from.preflight.resume.state.implementation.value_or(model::cpu_implementation()));
-  for (const Problem& warning : machine_warnings(config)) tell(observers, &Observer::on_warning, warning);
-  for (const Problem& warning : start_from.preflight.resume.warnings) tell(observers, &Observer::on_warning, warning);
+  const ResumePoint& resume = start_from.preflight.resume;
+  for (const Problem& warning : machine_warnings(config, recorded_value(resume, "mixed_precision"))) {
+    tell(observers, &Observer::on_warning, warning);
+  }
+  for (const Problem& warning : resume.warnings) tell(observers, &Observer::on_warning, warning);
   const torch::Device device = start_from.device;
   std::unique_ptr<Run> run = build_run(config, group, device, start_from.preflight, observers, training.stop);
   start_from.preflight = {};  // the photos that it kept
@@ -226,6 +232,9 @@ Error described(const std::exception& error, const TrainConfig& config) {
   if (const auto* no_memory = dynamic_cast<const std::bad_alloc*>(&error)) {
     return OutOfMemoryError("memory", model::words_of(*no_memory), memory_hint(config));
   }
+  if (const auto* of_disk = dynamic_cast<const std::filesystem::filesystem_error*>(&error)) {
+    return StorageError(of_disk->path1().string(), of_disk->code().message());
+  }
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   const std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
   return Error(ExitCode::kBug, "internal error", text.substr(0, text.find('\n')));
@@ -243,7 +252,10 @@ void report_failure(const Training& training, const Error& error) {
   if (training.is_first || error.code() == ExitCode::kPeerLost) {
     write_last_error(real_file_system(), training.folder, error);
   }
-  tell(training.observers, &Observer::on_end, failure_of(error));
+  EndEvent end = failure_of(error);
+  end.step = training.reached.step();
+  end.seconds = training.reached.seconds();
+  tell(training.observers, &Observer::on_end, end);
 }
 
 // The others end with this rank, and with its exit code.
@@ -318,11 +330,13 @@ TrainResult train_or_refuse(const TrainConfig& config, Warned& warned, RunNotifi
   const double earlier = is_first && continues(config) ? seconds_of(attempts_before(folder, 0)) : 0;
   RunBudget budget(config.rental, config.observe.price_per_hour, earlier);
   PreemptionGuard guard(config.rental, ranks.local_rank == 0, stop, warned.warn());
-  const RunObservers run_observers(config, warned.observers, {&budget, &guard, &notifier}, is_first, started.count());
+  ReachedStep reached;
+  const RunObservers run_observers(config, warned.observers, {&budget, &guard, &notifier, &reached}, is_first,
+                                   started.count());
   const WarnedScope scope(warned, is_first ? run_observers.all() : warned.observers);
   return train_locked(
-      {config, folder, is_first, budget, guard, run_observers.all(), portrait_readers, stop, started.count()}, ranks,
-      std::move(preflight));
+      {config, folder, is_first, budget, guard, run_observers.all(), portrait_readers, stop, started.count(), reached},
+      ranks, std::move(preflight));
 }
 
 // The last words of a run, to whom it asks for: webhook and command. After a lost peer the run is not over where sdtune

@@ -149,6 +149,14 @@ void Trainer::take_saved() {
   const double waited = copy_seconds_ + seconds_since(start);
   run_.last_checkpoint = saved.path;
   tell(observers_, &Observer::on_checkpoint, CheckpointEvent{saved.step, saved.path, saved.seconds, waited});
+  warn_of_old_checkpoint();
+}
+
+void Trainer::warn_of_old_checkpoint() {
+  const std::optional<Problem> left = writer_.take_warning();
+  if (!left) return;
+  tell(observers_, &Observer::on_warning,
+       Problem{left->where, left->what, "it takes its room on the disk; the next checkpoint tries again to remove it"});
 }
 
 void Trainer::take_saved_or_warn(const std::string& hint) {
@@ -174,6 +182,7 @@ void Trainer::write_checkpoint(std::int64_t done) {
   run_.last_checkpoint = written;
   const double seconds = seconds_since(start);
   tell(observers_, &Observer::on_checkpoint, CheckpointEvent{done, run_.last_checkpoint, seconds, seconds});
+  warn_of_old_checkpoint();
 }
 
 void Trainer::read_weights(std::int64_t done, const std::function<void()>& use) {

@@ -42,6 +42,8 @@ class Trainer {
   // As save(), but a GPU trains on while the first rank writes, where it can.
   void save_beside_steps(std::int64_t done);
   void write_checkpoint(std::int64_t done);
+  // After a checkpoint was written: that an old one could not be removed.
+  void warn_of_old_checkpoint();
   // Tells of a checkpoint that was begun beside the steps, once it is written. Throws what writing threw.
   void take_saved();
   // The same where the run goes on, or is over, even if writing failed: then warns, with `hint`.

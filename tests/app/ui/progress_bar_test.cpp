@@ -109,6 +109,13 @@ TEST_F(Progress, AStopBeforeTheFirstStepSaysWhetherStateWasSaved) {
             "stopped after step 0, 00:00 by SIGTERM; state saved, --resume-from-checkpoint latest resumes\n");
 }
 
+TEST_F(Progress, AFailureSaysHowFarTheRunCame) {
+  ProgressBar progress = bar(false, 80);
+  progress.on_end({train::RunEnd::kFailed, 5000, 0, {}, 3661});
+  progress.on_end({train::RunEnd::kFailed});
+  EXPECT_EQ(written(), "failed after step 5000, 1:01:01\nfailed before the first step\n");
+}
+
 TEST_F(Progress, AnEvaluationSaysItsFiguresAndTheEndWhoseWeightsTheModelHolds) {
   ProgressBar progress = bar(false, 80);
   progress.on_identity({50, 0.876, 0.9, 0.75, 0.125, 1.5, true});

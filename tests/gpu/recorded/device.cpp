@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -24,6 +25,15 @@ namespace {
 constexpr std::size_t kAddresses = std::size_t{1} << 44;
 constexpr std::size_t kPage = 512;
 
+// SDTUNE_RECORDED_MEMORY: bytes after which memory is refused, as a card that is full does; 0 for none.
+std::int64_t most_bytes() {
+  static const std::int64_t most = [] {
+    const char* given = std::getenv("SDTUNE_RECORDED_MEMORY");
+    return given == nullptr ? std::int64_t{0} : static_cast<std::int64_t>(std::atoll(given));
+  }();
+  return most;
+}
+
 // Addresses that may not be touched: who reads a tensor of the GPU on the host ends with a signal. Never given out
 // twice, as a run ends before they are used up. What is given out and comes back is counted in the blocks in which
 // LibTorch's allocator gives it out; what that keeps in reserve, and gaps between blocks, are not there.
@@ -40,6 +50,8 @@ class DeviceMemory final : public c10::DeviceAllocator {
     const std::lock_guard lock(mutex_);
     char* at = next_;
     const std::size_t length = (bytes + kPage - 1) / kPage * kPage;
+    const std::int64_t live = Record::instance().live_bytes() + static_cast<std::int64_t>(length);
+    TORCH_CHECK_WITH(OutOfMemoryError, most_bytes() == 0 || live <= most_bytes(), "recorded GPU: out of memory");
     next_ += length;
     TORCH_CHECK(next_ < begin_ + kAddresses, "recorded GPU: its addresses are used up");
     lengths_[at] = length;
@@ -49,7 +61,7 @@ class DeviceMemory final : public c10::DeviceAllocator {
   c10::DeleterFnPtr raw_deleter() const override { return release; }
   void copy_data(void*, const void*, std::size_t) const override {}
   bool initialized() override { return true; }
-  void emptyCache(c10::MempoolId_t) override {}
+  void emptyCache(c10::MempoolId_t) override { Record::instance().add_operator("allocator::empty_cache", 0); }
   void recordStream(const c10::DataPtr&, c10::Stream) override {}
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
     c10::CachingDeviceAllocator::DeviceStats stats;

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "model/base/error.h"
+#include "tests/support/faulty_file_system.h"
 
 namespace sdtune {
 namespace {
@@ -63,6 +64,26 @@ TEST_F(WholeFolder, RemovesTheOldOneOfAReplacementThatWasKilled) {
   EXPECT_EQ(read_file(scratch_ / ".folder.old" / "file"), "old") << "nothing has taken its place";
   write("new");
   EXPECT_EQ(read_file(scratch_ / "folder" / "file"), "new");
+  EXPECT_EQ(names(), std::vector<std::string>{"folder"});
+}
+
+// Removes no tree, as NFS while another program reads a file in it.
+class TreeKeepingFileSystem : public test::FaultyFileSystem {
+ public:
+  void remove_tree(const fs::path& path) override {
+    throw StorageError(path.string(), "cannot remove: Directory not empty");
+  }
+};
+
+TEST_F(WholeFolder, IsReplacedThoughTheOldOneCannotBeRemoved) {
+  write("old");
+  TreeKeepingFileSystem files;
+  write_folder_atomically(files, scratch_ / "folder",
+                          [&](const fs::path& partial) { write_file_atomically(files, partial / "file", "new"); });
+  EXPECT_EQ(read_file(scratch_ / "folder" / "file"), "new");
+  EXPECT_EQ(read_file(scratch_ / ".folder.old" / "file"), "old");
+  write("newest");
+  EXPECT_EQ(read_file(scratch_ / "folder" / "file"), "newest");
   EXPECT_EQ(names(), std::vector<std::string>{"folder"});
 }
 

@@ -196,6 +196,40 @@ TEST(FileSystem, AWriteThatFailsLeavesNothingBesideTheFile) {
   }
 }
 
+TEST(FileSystem, AFileIsReplacedOnceItIsProven) {
+  const ScratchFolder scratch;
+  const auto path = scratch.write("f", "old");
+  FaultyFileSystem counter;
+  const auto write_into = [&path](FaultyFileSystem& files) {
+    write_proven_file(files, path, [&](const std::filesystem::path& unproven) {
+      EXPECT_EQ(read_file(path), "old");
+      write_file_atomically(files, unproven, "new");
+    });
+  };
+  write_into(counter);
+  EXPECT_EQ(read_file(path), "new");
+  for (std::size_t at = 0; at < counter.operations(); ++at) {
+    scratch.write("f", "old");
+    FaultyFileSystem files(Fault::kFailOnce, at);
+    EXPECT_THROW(write_into(files), StorageError);
+    const bool is_renamed = at + 1 == counter.operations();  // the sync of the folder is the last
+    EXPECT_EQ(read_file(path), is_renamed ? "new" : "old") << at;
+    EXPECT_EQ(names_beside(path), std::vector<std::string>{"f"}) << at;
+  }
+}
+
+TEST(FileSystem, AFileWhoseProofFailsIsNotReplaced) {
+  const ScratchFolder scratch;
+  const auto path = scratch.write("f", "old");
+  const auto refuse_after = [](const std::filesystem::path& unproven) {
+    write_file_atomically(real_file_system(), unproven, "new");
+    throw WeightError("f", "is not what was written");
+  };
+  EXPECT_THROW(write_proven_file(real_file_system(), path, refuse_after), WeightError);
+  EXPECT_EQ(read_file(path), "old");
+  EXPECT_EQ(names_beside(path), std::vector<std::string>{"f"});
+}
+
 // Names of one writing would pile up otherwise. What another process writes now, and what has a name of its own until
 // it is whole, stays.
 TEST(FileSystem, RemovesWhatKilledProcessesLeftBesideTheFile) {

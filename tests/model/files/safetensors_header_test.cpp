@@ -159,6 +159,8 @@ INSTANTIATE_TEST_SUITE_P(
                               "overflows"},
                       Refusal{"product_over_63_bits", one("F32", "[2,9223372036854775806]", "[0,16]", 16), "overflows"},
                       Refusal{"product_wraps_to_size", one("U8", "[4294967296,4294967296]", "[0,0]", 0), "overflows"},
+                      Refusal{"no_bytes_of_huge_sides",
+                              one("U8", "[0,4611686018427387904,4611686018427387904]", "[0,0]", 0), "overflows"},
                       Refusal{"ten_on_one_range", file_of(ten_on_one_range(), 16), "does not begin where"},
                       Refusal{"gap", one("F32", "[1]", "[4,8]", 8), "does not begin where"},
                       Refusal{"beyond_the_file", one("F32", "[4]", "[0,16]", 4), "cut off or has extra bytes"}));

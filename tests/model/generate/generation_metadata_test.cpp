@@ -66,7 +66,11 @@ TEST(A1111Parameters, AreWrittenAsTheWebInterfaceReadsThem) {
   options.prompt = "a cat";
   options.guidance_scale = 7.5;
   options.loras = {{"loras/me.safetensors", 0.7}};
-  const ImageSources sources{"", "sd15", "0123456789abcdef", {{"loras/me.safetensors:0.7", "fedcba9876543210"}}};
+  const ImageSources sources{"",
+                             "sd15",
+                             "0123456789abcdef",
+                             {{"loras/me.safetensors:0.7", "0000000000000000"}},
+                             {{"loras/me.safetensors:0.7", "fedcba9876543210"}}};
   const std::string text = a1111_parameters(options, sources, {{64, 48}, "PNDMScheduler"});
   EXPECT_TRUE(
       text.starts_with("a cat <lora:me:0.7>\nSteps: 30, Sampler: PLMS, CFG scale: 7.5, Seed: 0, Size: 48x64, "

@@ -168,6 +168,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"negative_size", one({-1}, {1}), "whole number"},
         Refusal{"negative_stride", one({2}, {-1}), "whole number"}, Refusal{"stride", one({2}, {4}), "does not fit"},
         Refusal{"overflow", one({kHuge, kHuge}, {kHuge, kHuge}), "does not fit"},
+        Refusal{"empty_of_huge_sides", one({0, kHuge, kHuge}, {1, 1, 1}), "does not fit"},
         Refusal{"bytes_overflow", one({kHuge}, {1}), "does not fit"},
         Refusal{"offset_overflow", one({1}, {1}, kHuge), "does not fit"},
         Refusal{"expanded", one({kHuge, kHuge}, {0, 0}), "would take more"},

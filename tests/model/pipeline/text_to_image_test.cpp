@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "model/base/error.h"
 #include "tests/support/tiny_bundle.h"
 
 namespace sdtune::model {
@@ -38,6 +39,40 @@ TEST(TextToImage, ASecondPassDoesNotCopyTheCallback) {
   ASSERT_TRUE(generate_latents(bundle, *scheduler, second_pass_request(), callbacks).defined());
   EXPECT_GE(*counted.calls, 4);
   EXPECT_EQ(*counted.copies, before);
+}
+
+TEST(TextToImage, StepsOfASecondPassAreCheckedBeforeTheFirst) {
+  const test::ScratchFolder scratch;
+  ModelBundle bundle = test::make_tiny_bundle(scratch, false);
+  const CountedCallback counted;
+  const SampleCallbacks callbacks{counted};
+  const std::unique_ptr<Scheduler> scheduler = make_sampler(bundle, "LCMScheduler", Json::object());
+  SampleRequest request = second_pass_request();
+  request.hires.steps = 60;  // LCM has 50
+  EXPECT_THROW(generate_latents(bundle, *scheduler, request, callbacks), ConfigError);
+  EXPECT_EQ(*counted.calls, 0);
+  request.hires.steps = 3;
+  ASSERT_TRUE(generate_latents(bundle, *scheduler, request, callbacks).defined());
+  EXPECT_EQ(*counted.calls, 2 + 3);
+}
+
+// Of `steps`, which given timesteps replace, the share had been checked, and the second pass found none left.
+TEST(TextToImage, TheShareOfASecondPassIsOneOfTheGivenTimesteps) {
+  const test::ScratchFolder scratch;
+  ModelBundle bundle = test::make_tiny_bundle(scratch, false);
+  const CountedCallback counted;
+  const SampleCallbacks callbacks{counted};
+  const std::unique_ptr<Scheduler> scheduler = make_sampler(bundle, "EulerDiscreteScheduler", Json::object());
+  SampleRequest request = second_pass_request();
+  request.timesteps = {900, 400};
+  request.steps = 50;
+  request.hires.strength = 0.4;
+  EXPECT_THROW(generate_latents(bundle, *scheduler, request, callbacks), ConfigError);
+  EXPECT_EQ(*counted.calls, 0);
+  request.steps = 1;
+  request.hires.strength = 0.5;
+  ASSERT_TRUE(generate_latents(bundle, *scheduler, request, callbacks).defined());
+  EXPECT_EQ(*counted.calls, 2 + 1);
 }
 
 TEST(TextToImage, SizesAreThoseOfTheLatents) {

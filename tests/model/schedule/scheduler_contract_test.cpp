@@ -158,6 +158,20 @@ TEST_P(SchedulerContract, AddsMoreNoiseAtHigherTimesteps) {
   EXPECT_GT((noisy[0] / noise[0]).mean().item<double>(), 2 * (noisy[1] / noise[1]).mean().item<double>());
 }
 
+TEST_P(SchedulerContract, AddsNoiseOfOneTimestepToTheWholeBatch) {
+  const auto scheduler = make();
+  scheduler->set_timesteps(20);
+  const torch::Tensor x0 = seeded({3, 4, 3, 5}, 1);
+  const torch::Tensor noise = seeded({3, 4, 3, 5}, 2);
+  const torch::Tensor t = scheduler->timesteps().slice(0, 5, 6);
+  const torch::Tensor all = scheduler->add_noise(x0, noise, t);
+  EXPECT_EQ(all.sizes(), x0.sizes());
+  EXPECT_TRUE(torch::allclose(all, scheduler->add_noise(x0, noise, t.expand({3})), 1e-6, 1e-6));
+  const torch::Tensor other = scheduler->timesteps().slice(0, 9, 10);
+  EXPECT_FALSE(torch::allclose(all, scheduler->add_noise(x0, noise, other), 1e-3, 1e-3));
+  EXPECT_THROW(scheduler->add_noise(x0, noise, t.expand({2})), c10::Error);
+}
+
 TEST_P(SchedulerContract, RefusesWrongCalls) {
   const auto scheduler = make();
   FixedNoise noise(torch::zeros({1, 4, 2, 2}));

@@ -100,6 +100,27 @@ TEST(SchedulerOptions, UniPcIsFiniteWhereTheLastSigmaIsZero) {
   }
 }
 
+// From sigmas of about 20000 the root of the fresh noise's variance may be rounded above the next sigma.
+TEST(SchedulerOptions, EulerAncestralIsFiniteFromVeryHighSigmas) {
+  for (std::int64_t train_timesteps = 980; train_timesteps <= 1000; ++train_timesteps) {
+    for (const char* spacing : {"trailing", "linspace", "leading"}) {
+      const auto scheduler =
+          make_scheduler("EulerAncestralDiscreteScheduler", {{"beta_schedule", "squaredcos_cap_v2"},
+                                                             {"num_train_timesteps", train_timesteps},
+                                                             {"timestep_spacing", spacing}});
+      for (const std::int64_t steps : {3, 4, 6, 7}) {
+        scheduler->set_timesteps(steps);
+        FixedNoise noise(torch::ones({1, 1, 2, 2}));
+        torch::Tensor sample = torch::ones({1, 1, 2, 2}) * scheduler->init_noise_sigma();
+        for (std::int64_t i = 0; i < steps; ++i) {
+          sample = scheduler->step(sample.sin(), scheduler->timesteps()[i].item<double>(), sample, noise);
+        }
+        EXPECT_TRUE(sample.isfinite().all().item<bool>()) << train_timesteps << " " << spacing << " " << steps;
+      }
+    }
+  }
+}
+
 TEST(SchedulerOptions, RefusalOfTimestepsNamesTheClassesThatTakeThem) {
   const auto refusal = [](const std::string& class_name) -> std::string {
     try {

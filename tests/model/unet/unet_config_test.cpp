@@ -85,6 +85,36 @@ TEST(UNetConfig, CountsTransformerBlocksOfTheWholeModel) {
   EXPECT_THROW((void)UNetConfig::from_json(json, "unet/config.json"), WeightError);
 }
 
+// A list for one level of several layers, [1], is one that diffusers cannot read.
+TEST(UNetConfig, WritesOneDepthOfALevelAsANumber) {
+  Json json = small_unet_config();
+  json["transformer_layers_per_block"] = Json::parse("[1, [1, 2]]");
+  json["reverse_transformer_layers_per_block"] = Json::parse("[[2, 1, 1], 1]");
+  const UNetConfig config = UNetConfig::from_json(json, "unet/config.json");
+  const Json written = config.to_json();
+  EXPECT_EQ(written.at("transformer_layers_per_block").dump(), "[1,[1,2]]");
+  EXPECT_EQ(written.at("reverse_transformer_layers_per_block").dump(), "[[2,1,1],1]");
+  EXPECT_EQ(UNetConfig::from_json(written, "again"), config);
+}
+
+TEST(UNetConfig, ReadsTheSampleSizeOfOldFilesAsDiffusers) {
+  const auto cells = [](const Json& version, const Json& sample_size) {
+    Json json = small_unet_config();
+    json["_diffusers_version"] = version;
+    json["sample_size"] = sample_size;
+    return UNetConfig::from_json(json, "unet/config.json").sample_size;
+  };
+  for (const char* old : {"0.2.2", "0.3", "0.6.0", "0.8.0.dev0"}) {
+    EXPECT_EQ(cells(old, 32), 64) << old;
+    EXPECT_EQ(cells(old, 96), 96) << old;
+    EXPECT_EQ(cells(old, Json()), 0) << old;
+  }
+  for (const char* later : {"0.9.0", "0.9.0.dev0", "0.10.2", "0.42.1", "1.0.0", "", "0."}) {
+    EXPECT_EQ(cells(later, 32), 32) << later;
+  }
+  EXPECT_EQ(cells(Json(), 32), 32);
+}
+
 TEST(UNetConfig, TakesSdxl) {
   Json json = small_unet_config();
   json["sample_size"] = 128;

@@ -165,6 +165,35 @@ TEST(Checkpoint, KeepsTheNewestOnly) {
   EXPECT_EQ(steps, (std::vector<std::int64_t>{30, 20}));
 }
 
+// Does not remove a folder of that name, as NFS while another program reads a file in it.
+class KeepingFileSystem : public FaultyFileSystem {
+ public:
+  explicit KeepingFileSystem(std::string name) : name_(std::move(name)) {}
+  void remove_tree(const fs::path& path) override {
+    if (path.filename() == name_) throw StorageError(path.string(), "cannot remove: Directory not empty");
+    FaultyFileSystem::remove_tree(path);
+  }
+
+ private:
+  std::string name_;
+};
+
+TEST(Checkpoint, IsWrittenThoughAnOldOneCannotBeRemoved) {
+  const ScratchFolder scratch;
+  for (const std::int64_t step : {10, 20}) write_step(real_file_system(), scratch.path(), step);
+  KeepingFileSystem files("step-00000020");
+  CheckpointWriter writer(files, scratch.path(), 1);
+  EXPECT_EQ(writer.write(*optimizer_at(30), state_at(30)).filename(), "step-00000030");
+  EXPECT_EQ(loaded_step(scratch.path()), 30);
+  EXPECT_FALSE(fs::exists(scratch.path() / "step-00000010")) << "those that can be removed are";
+  const std::optional<Problem> warning = writer.take_warning();
+  ASSERT_TRUE(warning);
+  EXPECT_THAT(warning->line(), HasSubstr("step-00000020: cannot remove: Directory not empty"));
+  writer.write(*optimizer_at(40), state_at(40));
+  EXPECT_FALSE(writer.take_warning()) << "told once";
+  EXPECT_THROW(find_checkpoint((scratch.path() / "step-00000020").string(), scratch.path()), CheckpointError);
+}
+
 TEST(Checkpoint, IsNotLoadedIntoAnotherOptimizer) {
   const ScratchFolder scratch;
   const fs::path path = write_step(real_file_system(), scratch.path(), 10);
@@ -177,6 +206,34 @@ TEST(Checkpoint, IsNotLoadedIntoAnotherOptimizer) {
         {{"unet.a", first, torch::ones_like(first), {}, 0}, {"unet.b", second, torch::ones({5}), {}, 0}}, options);
     EXPECT_THROW(load_optimizer(path, read_run_state(path), *other), CheckpointError) << name;
   }
+}
+
+// What loading the checkpoint into an optimizer of these weights says; "" where it is loaded.
+std::string load_refusal(const fs::path& path, const std::vector<std::pair<std::string, torch::Tensor>>& weights) {
+  std::vector<TrainedParameter> parameters;
+  for (const auto& [name, weight] : weights) parameters.push_back({name, weight, torch::ones_like(weight), {}, 0});
+  const std::unique_ptr<Optimizer> optimizer = make_optimizer(std::move(parameters), OptimOptions());
+  try {
+    load_optimizer(path, read_run_state(path), *optimizer);
+  } catch (const CheckpointError& error) {
+    return error.problems().front().line();
+  }
+  return "";
+}
+
+TEST(Checkpoint, IsNotLoadedIntoOtherParameters) {
+  const ScratchFolder scratch;
+  const fs::path path = write_step(real_file_system(), scratch.path(), 10);
+  const torch::Tensor first = torch::zeros({3, 2}), second = torch::zeros({5});
+  EXPECT_EQ(load_refusal(path, {{"unet.b", second}, {"unet.a", first}}), "") << "by name, in any order";
+  EXPECT_TRUE(first.equal(torch::full({3, 2}, 10.0F)));
+  EXPECT_TRUE(second.equal(torch::full({5}, -10.0F)));
+  // Without the comparison LibTorch would copy the five numbers into each row.
+  EXPECT_THAT(load_refusal(path, {{"unet.a", first}, {"unet.b", torch::zeros({2, 5})}}),
+              HasSubstr("unet.b has another shape than the model's parameter"));
+  EXPECT_THAT(load_refusal(path, {{"unet.a", first}, {"unet.b", second}, {"unet.c", torch::zeros({1})}}),
+              HasSubstr("lacks the tensor unet.c"));
+  EXPECT_THAT(load_refusal(path, {{"unet.a", first}}), HasSubstr("holds states that this run's optimizer does not"));
 }
 
 TEST(Checkpoint, NamesWhatChangedSince) {

@@ -53,5 +53,19 @@ TEST(Concepts, EveryFaultIsNamedByEntryAndKey) {
   EXPECT_THROW(concepts_of(options), ConfigError);
 }
 
+TEST(Concepts, AnOptionByTwoNamesIsRefused) {
+  DataOptions options;
+  options.concepts = {R"({"images": "a", "instance_data_dir": "b"})"};
+  std::vector<Problem> problems;
+  concepts_of(options, problems);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].where, "concepts[1].instance_data_dir");
+  EXPECT_EQ(problems[0].what, "is the same option as images");
+  problems.clear();
+  options.concepts = {R"({"images": null, "instance_data_dir": "b"})"};
+  EXPECT_EQ(concepts_of(options, problems).at(0).images, "b");
+  EXPECT_TRUE(problems.empty());
+}
+
 }  // namespace
 }  // namespace sdtune::train

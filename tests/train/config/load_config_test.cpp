@@ -106,6 +106,26 @@ TEST_F(LoadConfig, AnOptimizerReplacesAnEarlierUse8bitAdam) {
   EXPECT_EQ(load_train_config(file, {flag("optimizer", "prodigy")}).config.optim.learning_rate, 1);
 }
 
+TEST_F(LoadConfig, EpochsOfAFlagReplaceEarlierSteps) {
+  write("base/sdtune_defaults.yaml", "max_train_steps: 300\n");
+  const auto steps = [&](const std::string& yaml, std::vector<Setting> flags) {
+    flags.push_back(flag("base", (folder_ / "base").string()));
+    const LoadedConfig loaded = load_train_config(write("me.yaml", yaml), flags);
+    EXPECT_THAT(loaded.problems, IsEmpty());
+    return loaded.config.run.max_train_steps;
+  };
+  const Setting epochs = flag("num_train_epochs", "3");
+  EXPECT_EQ(steps("max_train_steps: 400\n", {}), 400);
+  EXPECT_EQ(steps("max_train_steps: 400\n", {epochs}), std::nullopt);
+  EXPECT_EQ(steps("max-train-steps: 400\n", {epochs}), std::nullopt);
+  EXPECT_EQ(steps("num_train_epochs: 5\n", {}), std::nullopt);
+  // Given in one place, steps say more than epochs.
+  EXPECT_EQ(steps("max_train_steps: 400\nnum_train_epochs: 5\n", {}), 400);
+  EXPECT_EQ(steps("max_train_steps: 400\n", {epochs, flag("max_train_steps", "7")}), 7);
+  EXPECT_EQ(steps("num_train_epochs: 5\n", {flag("max_train_steps", "7")}), 7);
+  EXPECT_EQ(steps("max_train_steps: 400\n", {flag("num_train_epochs", "none")}), 400);
+}
+
 TEST_F(LoadConfig, TakesDiffusersNames) {
   const LoadedConfig loaded = load_text("instance_data_dir: a\noutput-dir: b\npretrained_model_name_or_path: c\n");
   EXPECT_THAT(loaded.problems, IsEmpty());

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 
 #include "model/base/error.h"
 #include "tests/support/scratch_folder.h"
@@ -45,6 +47,29 @@ TEST(RunLock, IsHeldByOneAndFreeAfterwards) {
   }
   EXPECT_FALSE(RunLock::holder(file));
   const RunLock again(file);
+}
+
+// multiprocessing forks while a run goes on in another thread of Python: that process has a copy of the lock's file
+// until it ends.
+TEST(RunLock, IsFreeAfterwardsBesideAForkedProcess) {
+  constexpr unsigned kLongest = 60;  // s
+  const test::ScratchFolder scratch;
+  const std::filesystem::path file = scratch.path() / "run.lock";
+  pid_t child = -1;
+  {
+    const RunLock lock(file);
+    child = ::fork();
+    if (child == 0) {
+      ::alarm(kLongest);
+      ::pause();
+      ::_exit(0);
+    }
+  }
+  ASSERT_GT(child, 0);
+  const std::optional<Problem> held = RunLock::holder(file);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_FALSE(held) << held->line();
 }
 
 // Lustre that was mounted without -o flock. Whoever asks must hear of it before a run does, as soon as there is a file.

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 
 #include "model/files/json_file.h"
 #include "model/image/png_write.h"
@@ -40,10 +41,14 @@ class Thrower final : public Observer {
     warnings.push_back(problem.line());
     if (in_warning) in_warning();
   }
-  void on_end(const EndEvent& event) override { ends.push_back(event.end); }
+  void on_end(const EndEvent& event) override {
+    ends.push_back(event.end);
+    step_of_end = event.step;
+  }
 
   std::function<void()> in_step, in_validation, in_warning;
   std::vector<RunEnd> ends;
+  std::int64_t step_of_end = 0;  // of the newest
   std::vector<std::int64_t> validated;
   std::vector<std::string> warnings;
 };
@@ -126,6 +131,15 @@ TEST_F(TrainEnds, WhenMemoryOfTheSystemIsGone) {
   EXPECT_THROW(run(), std::bad_alloc);
   EXPECT_EQ(thrower_.ends, (std::vector<RunEnd>{RunEnd::kFailed}));
   EXPECT_EQ(last_error()["exit_code"], 4);
+}
+
+// As a disk of the network that is gone: the C++ library's own functions throw it. The program's exit code is the same.
+TEST_F(TrainEnds, WithTheExitCodeOfADiskThatFails) {
+  using std::filesystem::filesystem_error;
+  thrower_.in_step = [] { throw filesystem_error("status", "/runs/me", std::make_error_code(std::errc::io_error)); };
+  EXPECT_THROW(run(), filesystem_error);
+  EXPECT_EQ(last_error()["exit_code"], 5);
+  EXPECT_EQ(last_error()["problems"][0]["where"], "/runs/me");
 }
 
 TEST_F(TrainEnds, WithAnErrorOfLibTorchAsItWas) {
@@ -220,6 +234,7 @@ TEST_F(TrainEnds, WithWhatWasTrainedSavedWhereOnlyAValidationFailed) {
   EXPECT_THROW(run(), ForeignError);
   EXPECT_TRUE(std::filesystem::exists(run_folder(config_).checkpoints() / "step-00000002"));
   EXPECT_EQ(thrower_.ends, (std::vector<RunEnd>{RunEnd::kFailed}));
+  EXPECT_EQ(thrower_.step_of_end, 2);
   // Nothing is lost: the run resumes from there.
   thrower_.in_validation = nullptr;
   config_.checkpoint.resume_from_checkpoint = "latest";

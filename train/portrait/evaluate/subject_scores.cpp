@@ -74,25 +74,25 @@ std::vector<bool> mark_hits(const Subject& subject, const PromptedReading& image
 using NamedHits = std::pair<const char*, std::vector<bool>>;
 
 // The mean of the shares under `name`, then each share. Figures without an image that could show them are left out, a
-// bald subject's hair colour for instance.
+// bald subject's hair colour for instance. The shares are read off the same images and err together, so the interval is
+// the mean of theirs, which holds however they depend on each other; the root of the sum of squares holds only where
+// they do not.
 void add_mean_share(const char* name, const std::vector<NamedHits>& shares, const PromptedReading& images,
                     Scores& scores) {
   Scores each;
   Estimate mean{0, 0, 0, static_cast<std::int64_t>(images.prompts.size())};
-  double below = 0, above = 0, count = 0;  // squares: Wilson's intervals are wider towards the middle
+  double count = 0;
   for (const auto& [part, hits] : shares) {
     if (hits.empty()) continue;
     const Estimate share = share_of(as_bools(hits));
     each.add(part, share);
     mean.value += share.value;
-    below += (share.value - share.low) * (share.value - share.low);
-    above += (share.high - share.value) * (share.high - share.value);
+    mean.low += share.low;
+    mean.high += share.high;
     count += 1;
   }
   if (count == 0) return;
-  mean.value /= count;
-  mean.low = std::max(0.0, mean.value - std::sqrt(below) / count);
-  mean.high = std::min(1.0, mean.value + std::sqrt(above) / count);
+  for (double* figure : {&mean.value, &mean.low, &mean.high}) *figure /= count;
   scores.add(name, mean);
   scores.figures.insert(scores.figures.end(), each.figures.begin(), each.figures.end());
 }
