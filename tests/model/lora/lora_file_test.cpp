@@ -4,12 +4,11 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "model/base/error.h"
 #include "model/lora/lora_layers.h"
-#include "tests/support/faulty_file_system.h"
+#include "tests/support/bit_flip_file_system.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/tiny_bundle.h"
 
@@ -17,25 +16,6 @@ namespace sdtune::model {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Passes on to the real one, and changes the last byte of the first file that gets its name.
-class LoraBitFlip : public test::FaultyFileSystem {
- public:
-  void rename(const fs::path& from, const fs::path& to) override {
-    if (!flipped_) {
-      std::fstream file(from, std::ios::in | std::ios::out | std::ios::binary);
-      file.seekg(-1, std::ios::end);
-      const int last = file.get();
-      file.seekp(-1, std::ios::end);
-      file.put(static_cast<char>(last ^ 1));
-    }
-    flipped_ = true;
-    test::FaultyFileSystem::rename(from, to);
-  }
-
- private:
-  bool flipped_ = false;
-};
 
 class LoraFileWrite : public ::testing::Test {
  protected:
@@ -65,7 +45,7 @@ TEST_F(LoraFileWrite, NanIsReadBackAsItWasWritten) {
 }
 
 TEST_F(LoraFileWrite, AFileThatWasThereStaysWhereTheNewOneDidNotComeBack) {
-  LoraBitFlip files;
+  test::BitFlipFileSystem files;
   EXPECT_THROW(write_lora(files, path(), bundle_, weights(1), LoraStyle::kKohya), WeightError);
   EXPECT_EQ(read_file(path()), "old");
   write_lora(real_file_system(), path(), bundle_, weights(1), LoraStyle::kKohya);

@@ -3,13 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "model/base/error.h"
 #include "model/single_file/ldm_file.h"
 #include "model/weights/safetensors_file.h"
 #include "model/weights/safetensors_writer.h"
 #include "model/weights/stored_weights.h"
+#include "tests/support/bit_flip_file_system.h"
 #include "tests/support/faulty_file_system.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/tiny_bundle.h"
@@ -25,25 +24,6 @@ std::vector<std::string> files_in(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename());
   return names;
 }
-
-// Passes on to the real one, and changes the last byte that is written.
-class BitFlip : public test::FaultyFileSystem {
- public:
-  void rename(const fs::path& from, const fs::path& to) override {
-    if (!flipped_) {
-      std::fstream file(from, std::ios::in | std::ios::out | std::ios::binary);
-      file.seekg(-1, std::ios::end);
-      const int last = file.get();
-      file.seekp(-1, std::ios::end);
-      file.put(static_cast<char>(last ^ 1));
-    }
-    flipped_ = true;
-    test::FaultyFileSystem::rename(from, to);
-  }
-
- private:
-  bool flipped_ = false;
-};
 
 class SingleFileWrite : public ::testing::Test {
  protected:
@@ -73,7 +53,7 @@ TEST_F(SingleFileWrite, ReplacesTheOldFileOnlyByAWholeOne) {
 }
 
 TEST_F(SingleFileWrite, FindsABitThatTheDiskChanged) {
-  BitFlip files;
+  test::BitFlipFileSystem files;
   try {
     write(files);
     FAIL() << "the file was taken for right";
