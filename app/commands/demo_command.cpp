@@ -61,14 +61,15 @@ class DemoCommand : public Command {
   // The words go to `train` as they are; what demo generates afterwards has to fit two of its options.
   void read_train_options(const std::vector<std::string>& words, std::vector<Problem>& problems) {
     TrainingArguments train;
-    const Arguments given = parse_arguments(words, train.fields());
+    Arguments given = parse_arguments(words, train.fields());
     for (const Setting& setting : given.settings) {
       if (setting.name == "output") {
         problems.push_back({"--output", "is given behind --, where demo would not look for the model",
                             "sdtune demo --output DIR -- TRAIN_OPTIONS"});
       }
-      if (setting.name == "base" && !setting.items.front().empty()) base_ = setting.items.front();
     }
+    train.load(given);  // a --config file may name the base, and what is wrong there train itself says
+    if (!train.loaded.config.run.base.empty()) base_ = train.loaded.config.run.base;
   }
 
   void choose_device() {

@@ -102,6 +102,10 @@ class MergeCommand : public Command {
   void read_options(const Arguments& arguments) {
     GivenOptions given = apply_options(options_.fields(), arguments, "", "name the model with --model");
     require_model_and_output(options_.model, options_.output, given.problems);
+    if (names_other_file(options_.output)) {
+      given.problems.push_back({"--output", "names a file that sdtune does not write (got " + options_.output + ")",
+                                "allowed: a .safetensors file or a folder"});
+    }
     if (!options_.model.empty() && !is_file(options_.model)) {
       options_.single_file.refuse(given.origins, options_.model, given.problems);
     }

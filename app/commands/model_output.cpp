@@ -1,5 +1,8 @@
 #include "app/commands/model_output.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
 #include <system_error>
 
 #include "model/base/error.h"
@@ -16,6 +19,13 @@ void require_model_and_output(const std::string& model, const std::string& outpu
 
 bool names_single_file(const fs::path& path) {
   return path.extension() == ".safetensors";
+}
+
+bool names_other_file(const fs::path& path) {
+  constexpr std::array<std::string_view, 7> kOthers = {".ckpt", ".pt", ".pth", ".bin", ".gguf", ".onnx", ".sft"};
+  std::error_code status;
+  return std::find(kOthers.begin(), kOthers.end(), path.extension().string()) != kOthers.end() &&
+         !fs::is_directory(path, status);
 }
 
 void check_model_output(const fs::path& output, bool overwrite) {

@@ -17,6 +17,7 @@
 #include "app/commands/sample_options.h"
 #include "app/commands/sample_plan.h"
 #include "app/ui/progress_line.h"
+#include "model/base/json.h"
 #include "model/core/device.h"
 #include "model/core/image_tensor.h"
 #include "model/core/tf32_scope.h"
@@ -165,12 +166,29 @@ class SampleCommand : public Command {
     }
   }
 
+  // Some solvers lack the key in diffusers too and compute with the usual betas.
+  void warn_of_usual_betas(const model::ModelBundle& bundle, const model::ImageGenerator& generator) const {
+    const char* key = "rescale_betas_zero_snr";
+    if (bundle.scheduler_config.value(key, Json()) != true) return;
+    for (const PromptJob& job : plan_.jobs) {
+      const torch::Tensor last = generator.make_scheduler(job.options)->noise_schedule().alphas_cumprod[-1];
+      if (last.item<double>() < 1e-6) continue;
+      const std::string solver = job.options.sampler.value_or(bundle.scheduler_class);
+      warn({"--sampler", "begins below the noisiest level of this model (got " + solver + ")",
+            std::string("it does not know ") + key + "; ddim, euler, dpm++2m and unipc do"});
+      return;
+    }
+  }
+
   // All images of all prompts with one model: kept for the grid, and as files unless `turn.compared`.
   void generate_all(const ModelTurn& turn, const Machine& machine, const std::vector<Image>& photos) {
     model::ModelBundle bundle = model::load_model(turn.folder, machine.dtype, machine.device);
     model::add_to_model(options_.image, bundle);
     model::ImageGenerator generator(bundle);
-    if (!turn.compared) warn_of_cut_prompts(bundle);
+    if (!turn.compared) {
+      warn_of_cut_prompts(bundle);
+      warn_of_usual_betas(bundle, generator);
+    }
     if (!options_.grid.empty()) check_grid(generator, photos);
     const std::size_t first_row = rows_.size();
     rows_.resize(first_row + static_cast<std::size_t>(is_single() ? 1 : options_.image.num_images));

@@ -97,6 +97,10 @@ class ConvertCommand : public Command {
       throw ConfigError("--output", "names a file, and --model is one already (got " + output.string() + ")",
                         "give the folder to make");
     }
+    if (to_folder && names_other_file(output)) {
+      throw ConfigError("--output", "names a file that sdtune does not write (got " + output.string() + ")",
+                        "give the folder to make");
+    }
     if (!to_folder && !names_single_file(output)) {
       throw ConfigError("--output",
                         "must end in .safetensors, since --model is a folder (got " + output.string() + ")");

@@ -50,9 +50,9 @@ void convert_pickle(const ConvertOptions& options) {
     std::fprintf(stderr, "dry run  nothing is written\n");
   } else {
     create_parent_folder(real_file_system(), output);
-    write_proven_file(real_file_system(), output, [&](const fs::path& unproven) {
-      model::write_safetensors(real_file_system(), unproven, read.tensors, dtype);
-      verify(model::SafetensorsFile(unproven), output, read.tensors, dtype);
+    write_verified_file(real_file_system(), output, [&](const fs::path& partial) {
+      model::write_safetensors(real_file_system(), partial, read.tensors, dtype);
+      verify(model::SafetensorsFile(partial), output, read.tensors, dtype);
     });
     std::fprintf(stderr, "checked  read back, verified bit for bit\n");
   }

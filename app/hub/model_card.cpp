@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "model/base/error.h"
@@ -58,15 +59,37 @@ Options read_options(const fs::path& run) {
   return options;
 }
 
+// At most 300 bytes and no part of a UTF-8 letter.
+std::string shortened(const std::string& text) {
+  std::size_t end = 300;
+  if (text.size() <= end) return text;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;
+  return text.substr(0, end) + "...";
+}
+
 // A cell of a table: no line breaks, no borders, no markup.
 std::string cell(const std::string& text) {
   std::string safe;
-  for (const char letter : text.substr(0, 300)) {
+  for (const char letter : shortened(text)) {
     if (letter == '|' || letter == '`' || letter == '<' || letter == '\\') safe += '\\';
     safe += letter == '\n' || letter == '\r' ? ' ' : letter;
   }
   return safe;
 }
+
+// A text between double quotes, in which a backslash stands before each of `special`: a line of code that runs as it
+// is.
+std::string quoted(const std::string& text, std::string_view special) {
+  std::string code = "\"";
+  for (const char letter : text) {
+    if (special.find(letter) != std::string_view::npos) code += '\\';
+    code += letter == '\n' || letter == '\r' ? ' ' : letter;
+  }
+  return code + '"';
+}
+
+constexpr std::string_view kOfPython = "\\\"";
+constexpr std::string_view kOfShell = "\\\"$`";
 
 std::string front_matter(const std::string& base, bool is_lora, bool is_xl, const std::string& prompt) {
   std::string text = "---\nlibrary_name: diffusers\npipeline_tag: text-to-image\n";
@@ -79,18 +102,17 @@ std::string front_matter(const std::string& base, bool is_lora, bool is_xl, cons
 }
 
 std::string usage(const std::string& id, const std::string& base, bool is_lora, const std::string& prompt) {
-  const std::string asked = prompt.empty() ? "a photo" : cell(prompt);
+  const std::string asked = prompt.empty() ? "a photo" : prompt;
   if (!is_lora) {
     return fmt::format(
         "```python\nfrom diffusers import DiffusionPipeline\n\npipe = DiffusionPipeline.from_pretrained(\"{0}\")\n"
-        "image = pipe(\"{1}\").images[0]\n```\n\n```\nsdtune fetch {0}\nsdtune sample --model {0} --prompt "
-        "\"{1}\"\n```\n",
-        id, asked);
+        "image = pipe({1}).images[0]\n```\n\n```\nsdtune fetch {0}\nsdtune sample --model {0} --prompt {2}\n```\n",
+        id, quoted(asked, kOfPython), quoted(asked, kOfShell));
   }
   return fmt::format(
       "```python\nfrom diffusers import DiffusionPipeline\n\npipe = DiffusionPipeline.from_pretrained(\"{2}\")\n"
-      "pipe.load_lora_weights(\"{0}\")\nimage = pipe(\"{1}\").images[0]\n```\n",
-      id, asked, base.empty() ? "BASE" : base);
+      "pipe.load_lora_weights(\"{0}\")\nimage = pipe({1}).images[0]\n```\n",
+      id, quoted(asked, kOfPython), base.empty() ? "BASE" : base);
 }
 
 constexpr const char* kConsent =

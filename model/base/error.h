@@ -86,7 +86,7 @@ class OutOfMemoryError : public detail::ErrorOf<ExitCode::kOutOfMemory> {
 class StorageError : public detail::ErrorOf<ExitCode::kStorage> {
   using ErrorOf::ErrorOf;
 };
-// Loss or gradients stayed non-finite.
+// Loss or gradients stayed non-finite, or an image is.
 class NonFiniteError : public detail::ErrorOf<ExitCode::kNonFinite> {
   using ErrorOf::ErrorOf;
 };

@@ -12,6 +12,8 @@ namespace sdtune {
 inline constexpr int kPreemption = 1000;
 // Likewise: sdtune launch stops this rank, because another one failed.
 inline constexpr int kOtherRankFailed = 1002;
+// Likewise: a callback of train() raised an exception.
+inline constexpr int kCallbackFailed = 1003;
 
 // 143 for SIGTERM and kPreemption, 138 for kOtherRankFailed, 130 for every other signal.
 inline ExitCode exit_code_of(int signal) {
@@ -23,14 +25,15 @@ inline ExitCode exit_code_of(int signal) {
 inline const char* cause_of(int signal) {
   if (signal == kPreemption) return "preemption";
   if (signal == kOtherRankFailed) return "sdtune launch, since another rank failed";
+  if (signal == kCallbackFailed) return "an exception of a callback";
   return signal == SIGTERM ? "SIGTERM" : "SIGINT";
 }
 
 class StopFlag {
  public:
-  // `signal` is SIGINT, SIGTERM, kPreemption or kOtherRankFailed; the first request counts. Returns whether this was
-  // the first. A preempted machine is shut down, and the first signal of that must not end a run that saves: it is a
-  // first one. Async-signal-safe.
+  // `signal` is SIGINT, SIGTERM or one of the above; the first request counts. Returns whether this was the first. A
+  // preempted machine is shut down, and the first signal of that must not end a run that saves: it is a first one.
+  // Async-signal-safe.
   bool request(int signal) {
     int before = 0;
     bool is_first = signal_.compare_exchange_strong(before, signal);

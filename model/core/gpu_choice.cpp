@@ -32,7 +32,7 @@ std::string without_library(const CudaDriver& driver, const CudaBuild& build) {
   if (driver.in_container || host_has_driver) {
     return "this machine has " + shown +
            ", but libcuda.so.1 is missing here: start the container with the NVIDIA runtime (docker run --gpus all, "
-           "podman run --device nvidia.com/gpu=all)";
+           "podman run --device nvidia.com/gpu=all, in Kubernetes resources.limits of nvidia.com/gpu)";
   }
   return "this machine has " + shown +
          ", and no NVIDIA driver is installed (libcuda.so.1 is not there): install one for " + cuda_text(build);

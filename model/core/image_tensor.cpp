@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "model/base/error.h"
+
 namespace sdtune::model {
 
 torch::Tensor image_bytes(const Image& image) {
@@ -20,14 +22,13 @@ torch::Tensor image_to_tensor(const Image& image) {
 
 torch::Tensor pixels_to_bytes(const torch::Tensor& pixels) {
   TORCH_CHECK(pixels.dim() >= 3 && pixels.size(-3) == 3, "images are [..., 3, H, W], got ", pixels.sizes());
-  return pixels.detach()
-      .to(torch::kCPU, torch::kFloat32)
-      .clamp(0.0, 1.0)
-      .mul(255.0)
-      .round()
-      .to(torch::kUInt8)
-      .movedim(-3, -1)
-      .contiguous();
+  const torch::Tensor numbers = pixels.detach().to(torch::kCPU, torch::kFloat32);
+  // Looked for here, on the host, so that no GPU waits for it.
+  if (torch::isfinite(numbers).logical_not().any().item<bool>()) {
+    throw NonFiniteError("the image", "holds numbers that are not finite",
+                         "float16 overflows above 65504: choose bfloat16 or float32; or weights are damaged");
+  }
+  return numbers.clamp(0.0, 1.0).mul(255.0).round().to(torch::kUInt8).movedim(-3, -1).contiguous();
 }
 
 Image bytes_to_image(const torch::Tensor& bytes) {

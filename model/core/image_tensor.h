@@ -19,7 +19,8 @@ torch::Tensor normalized_pixels(const torch::Tensor& bytes);
 torch::Tensor image_to_tensor(const Image& image);
 
 // [..., 3, H, W] in [0, 1], any device and float type -> uint8 [..., H, W, 3] on the CPU: clamped, times 255, rounded
-// to even, as diffusers' numpy_to_pil does.
+// to even, as diffusers' numpy_to_pil does. Throws NonFiniteError where a number is not finite, as after an overflow in
+// half precision: diffusers writes a black image then.
 torch::Tensor pixels_to_bytes(const torch::Tensor& pixels);
 
 // uint8 [H, W, 3] on the CPU.

@@ -160,14 +160,14 @@ void write_file_atomically(FileSystem& files, const fs::path& path, std::string_
   write_file_atomically(files, path, [&](OutputFile& file) { file.write(std::as_bytes(std::span(content))); });
 }
 
-void write_proven_file(FileSystem& files, const fs::path& path,
-                       const std::function<void(const fs::path& unproven)>& write) {
-  const fs::path unproven = partial_name(path);
+void write_verified_file(FileSystem& files, const fs::path& path,
+                         const std::function<void(const fs::path& partial)>& write) {
+  const fs::path partial = partial_name(path);
   try {
-    write(unproven);
-    files.rename(unproven, path);
+    write(partial);
+    files.rename(partial, path);
   } catch (...) {
-    unlink_quietly(files, unproven);
+    unlink_quietly(files, partial);
     throw;
   }
   files.sync_directory(folder_of(path));

@@ -61,8 +61,8 @@ void write_file_atomically(FileSystem& files, const std::filesystem::path& path,
 // For a file that is read again before it counts: `write` makes it under partial_name(path), reads it there and throws
 // where it is not what it should be. It gets its name then, and a file that was there is what it was until then and
 // whenever `write` throws.
-void write_proven_file(FileSystem& files, const std::filesystem::path& path,
-                       const std::function<void(const std::filesystem::path& unproven)>& write);
+void write_verified_file(FileSystem& files, const std::filesystem::path& path,
+                         const std::function<void(const std::filesystem::path& partial)>& write);
 
 // Whether there is a regular file; false too where that cannot be known.
 bool is_file(const std::filesystem::path& path);

@@ -265,9 +265,9 @@ void write_lora(FileSystem& files, const fs::path& path, const ModelBundle& bund
   }
   if (style == LoraStyle::kDiffusers) metadata[kAdapterMetadata] = adapter_metadata(weights);
   if (style == LoraStyle::kKohya) add_lora_hashes(tensors, metadata);
-  write_proven_file(files, path, [&](const fs::path& unproven) {
-    write_safetensors(files, unproven, std::move(tensors), std::nullopt, std::move(metadata));
-    if (came_back(weights, read_lora(unproven, bundle), style, dtype)) return;
+  write_verified_file(files, path, [&](const fs::path& partial) {
+    write_safetensors(files, partial, std::move(tensors), std::nullopt, std::move(metadata));
+    if (came_back(weights, read_lora(partial, bundle), style, dtype)) return;
     throw WeightError(path.string(), "did not come back as it was written", "the disk may be faulty");
   });
 }

@@ -83,9 +83,9 @@ std::int64_t write_single_file(FileSystem& files, const ModelBundle& bundle, Mod
   NamedTensors tensors = all_tensors(bundle, family, parts);
   const std::int64_t count = std::ssize(tensors);
   create_parent_folder(files, path);
-  write_proven_file(files, path, [&](const fs::path& unproven) {
-    write_safetensors(files, unproven, std::move(tensors), dtype, metadata(bundle, family, path));
-    const LdmFile written(unproven);
+  write_verified_file(files, path, [&](const fs::path& partial) {
+    write_safetensors(files, partial, std::move(tensors), dtype, metadata(bundle, family, path));
+    const LdmFile written(partial);
     for (const LdmPart& part : parts) {
       const TensorSource source = TensorSource::of_tensors(path.string(), take_part(written, part, false).tensors);
       check_stored_weights(*part.module, source, part.kind.family, dtype);

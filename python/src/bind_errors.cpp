@@ -50,7 +50,7 @@ void add_types(py::module_& module) {
   add_type(module, "CheckpointError", "No valid checkpoint where one was asked for.", error);
   add_type(module, "OutOfMemoryError", "Memory of the host or device ran out.", error);
   add_type(module, "StorageError", "The disk refused a write.", error);
-  add_type(module, "NonFiniteError", "Loss or gradients stayed non-finite.", error);
+  add_type(module, "NonFiniteError", "Loss or gradients stayed non-finite, or an image is.", error);
   add_type(module, "PeerLostError", "Another rank died or does not respond.", error);
 }
 

@@ -59,7 +59,8 @@ constexpr const char* kCall =
     "options() describes every keyword. on_step(event) gets step, total, timestep and latents; it must not call or "
     "change its own pipeline (RuntimeError). Returns an object with .images, see output_type. Raises ConfigError "
     "naming "
-    "the keyword, for an unknown one the nearest; OutOfMemoryError; Ctrl-C ends it after the current step.";
+    "the keyword, for an unknown one the nearest; NonFiniteError for a PIL image of numbers that are not finite; "
+    "OutOfMemoryError; Ctrl-C ends it after the current step.";
 
 constexpr const char* kEncode =
     "The prompt embeddings that the UNet attends to: (prompt, negative) [B, L, D] each; for SDXL also both pooled "

@@ -5,12 +5,12 @@
 #include <pybind11/stl/filesystem.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdint>
 #include <string>
 #include <utility>
 
 #include "model/base/error.h"
+#include "model/base/stop_flag.h"
 
 namespace py = pybind11;
 
@@ -49,7 +49,7 @@ void PythonObserver::call(const py::object& callback, const Arguments&... argume
     callback(arguments...);
   } catch (const py::error_already_set& error) {
     error_.emplace(error);
-    stop_.request(SIGINT);
+    stop_.request(kCallbackFailed);
   }
 }
 

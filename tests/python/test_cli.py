@@ -123,9 +123,11 @@ def test_a_second_demo_names_its_own_sheet(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_demo_of_another_base_compares_with_that_base(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [["--base", "portrait-64"], ["--config", "other.yaml"]])
+def test_a_demo_of_another_base_compares_with_that_base(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "other.yaml").write_text("base: portrait-64\n")
     short = ["--max-train-steps", "1", "--num-class-images", "1", "--class-num-inference-steps", "2"]
-    done = run(["demo", "--output", "run", "--device", "cpu", "--", "--base", "portrait-64", *short], cwd=tmp_path)
+    done = run(["demo", "--output", "run", "--device", "cpu", "--", *words, *short], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "portrait-64: image 1 of 6" in done.stderr and "portrait-128: image" not in done.stderr
 

@@ -195,6 +195,8 @@ def test_buckets_do_not_depend_on_ranks(base: Path, tmp_path: Path) -> None:
     ended = launched(2, train_command(base, photos, tmp_path / "two", *words, "1"))
     assert ended.returncode == 0, ended.stderr
     np.testing.assert_allclose(losses(tmp_path / "two"), losses(tmp_path / "one"), rtol=1e-5)
+    train(base, tmp_path / "alone", "--images", photos, "--with-prior-preservation=false", *words, 1)
+    assert not np.allclose(losses(tmp_path / "alone"), losses(tmp_path / "one"), rtol=1e-4), "the other rank's part is left out"
 
 
 def test_buckets_with_class_images_and_recomputation(base: Path, tmp_path: Path) -> None:

@@ -64,6 +64,8 @@ def test_micro_batches_recomputation_and_chunks_change_nothing(material: tuple[P
     whole = losses_of(train(material, tmp_path / "whole", settings))
     split = losses_of(train(material, tmp_path / "split", settings, "--micro-batch", "1", "--gradient-checkpointing"))
     assert split == pytest.approx(whole, rel=10 * LOSS_TOLERANCE)
+    lost = losses_of(train(material, tmp_path / "lost", replace(settings, train_batch_size=3)))
+    assert lost != pytest.approx(whole, rel=100 * LOSS_TOLERANCE), "one of the four parts is left out"
 
 
 def test_bfloat16_begins_with_the_losses_as_they_are(material: tuple[Path, Path], tmp_path: Path) -> None:

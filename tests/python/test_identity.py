@@ -192,6 +192,8 @@ def test_two_ranks_see_the_same_curve(base: Path, watched: Path, tmp_path: Path)
     for left, right in zip(looks_of(output), looks_of(one), strict=True):
         assert left["step"] == right["step"]
         assert left["identity"] == pytest.approx(right["identity"], abs=1e-2)
+    alone = zip(looks_of(output), looks_of(watched), strict=True)  # without the second rank's images
+    assert max(abs(left["identity"] - right["identity"]) for left, right in alone) > 3e-2
 
 
 @pytest.mark.parametrize(("change", "said"), [

@@ -343,9 +343,9 @@ def test_resuming_a_lora_is_exact(base_of: Callable[[str], Path], train: Callabl
 def test_micro_batches_drop_the_same(base_of: Callable[[str], Path], train: Callable[..., Path], tmp_path: Path) -> None:
     """What a branch does not see belongs to the sample, not to how the batch is split."""
     settings = LoraSettings(max_train_steps=6, train_text_encoder=True, lora_dropout=0.5)
-    whole = losses_of(train(base_of("sd1"), tmp_path / "whole", settings))
-    split = losses_of(train(base_of("sd1"), tmp_path / "split", settings, "--micro-batch", "1"))
-    assert whole == pytest.approx(split, rel=1e-5)
+    runs = {"whole": (settings,), "split": (settings, "--micro-batch", "1"), "otherwise dropped": (replace(settings, lora_dropout=0.45),)}
+    whole, split, other = (losses_of(train(base_of("sd1"), tmp_path / name, *words)) for name, words in runs.items())
+    assert whole == pytest.approx(split, rel=1e-5) and whole != pytest.approx(other, rel=1e-4)
 
 
 def test_files_say_rank_and_alpha(base_of: Callable[[str], Path], train: Callable[..., Path], tmp_path: Path) -> None:

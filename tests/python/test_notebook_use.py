@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -77,6 +78,8 @@ def test_an_error_in_a_callback_stops_the_run_and_it_can_go_on(tiny_sd1: Path, t
     with pytest.raises(ZeroDivisionError, match="plot failed"):
         sdtune.train(sdtune.TrainConfig(**options(tiny_sd1, stopped)), on_step=on_step)
     assert list((stopped / "checkpoints").glob("step-*/manifest.json")), "the state was saved"
+    [attempt] = json.loads((stopped / "run.json").read_text())["attempts"]
+    assert (attempt["cause"], attempt["exit_code"]) == ("an exception of a callback", 130)
     result = sdtune.train(sdtune.TrainConfig(**options(tiny_sd1, stopped, resume_from_checkpoint="latest")))
     assert result.step == 4 and result.metrics["step"].tolist() == [1, 2, 3, 4] and set(result.metrics["attempt"]) == {1, 2}
     sdtune.train(sdtune.TrainConfig(**options(tiny_sd1, whole)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
@@ -115,6 +116,21 @@ def test_a_model_arrives_whole_with_its_card(hub: Hub, push: Callable, full_run:
     back = run(["fetch", "me/portrait"], HF_ENDPOINT=hub.url, HF_HOME=str(tmp_path / "h"), HF_HUB_CACHE="", HF_HUB_OFFLINE="0", HF_TOKEN=TOKEN)
     assert back.returncode == 0, back.stderr
     assert all((Path(back.stdout.strip()) / name).read_bytes() == here[name] for name in here if name.endswith(".safetensors"))
+
+
+def test_the_lines_of_a_card_run_for_every_prompt(push: Callable, full_run: Path) -> None:
+    prompt = 'a "painting" of $HOME, `id` and | back\\slash ' + "é" * 300
+    config = yaml.safe_load(CONFIG) | {"instance_prompt": prompt}
+    (full_run / "config.yaml").write_text(yaml.safe_dump(config, allow_unicode=True, width=10_000))
+    done = push(str(full_run), "me/portrait", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    (python,) = [line for line in done.stdout.splitlines() if line.startswith("image = pipe(")]
+    assert ast.literal_eval(python.removeprefix("image = pipe(").removesuffix(").images[0]")) == prompt
+    (shell,) = [line for line in done.stdout.splitlines() if line.startswith("sdtune sample ")]
+    program, *_, said = subprocess.run(["bash", "-c", f"printf '%s\\n' {shell}"], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert program == "sdtune" and said == prompt
+    (row,) = [line for line in done.stdout.splitlines() if line.startswith("| instance_prompt | ")]
+    assert row.endswith("é... |") and "\\| back" in row, "cut between two letters"
 
 
 def test_a_lora_says_whose_it_is(hub: Hub, push: Callable, lora_run: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import re
 from pathlib import Path
 from typing import get_args
@@ -59,6 +61,21 @@ def test_diffusers_classes_are_there() -> None:
         assert hasattr(diffusers, class_name) and hasattr(sdtune, class_name), name
     for key in (cell[0] for cell in CURVES.values() if ":" in cell[0]):
         assert key.strip("`").split(":")[0] in diffusers.EulerDiscreteScheduler.from_config({}).config
+
+
+def test_solvers_that_do_not_know_zero_snr_are_warned_of(tmp_path: Path) -> None:
+    import diffusers
+    model = ROOT / "models/portrait-64"
+    assert json.loads((model / "scheduler/scheduler_config.json").read_text())["rescale_betas_zero_snr"]
+    told = set()
+    for name, (theirs, _, _) in SOLVERS.items():
+        knows = "rescale_betas_zero_snr" in inspect.signature(getattr(diffusers, theirs.split(",")[0])).parameters
+        done = run(["sample", "--model", str(model), "--prompt", "a person", "--steps", "4", "--sampler", name, "--output", str(tmp_path)])
+        assert done.returncode == 0, done.stderr
+        warned = f"--sampler: begins below the noisiest level of this model (got {name})" in done.stderr
+        assert warned != knows, (name, done.stderr)
+        told.add(warned)
+    assert told == {False, True}
 
 
 def test_stable_diffusion_cpp_s_names_are_its_own() -> None:

@@ -182,6 +182,8 @@ def test_micro_batches_and_recomputation_change_nothing(base_of: Callable[[str],
                   "--gradient-checkpointing")
     assert losses_of(split) == pytest.approx(losses_of(whole), rel=LOSS_TOLERANCE)
     assert len(set(losses_of(whole))) == settings.max_train_steps
+    lost = losses_of(train(base_of("sd1"), photos, class_photos, tmp_path / "lost", replace(settings, train_batch_size=3)))
+    assert lost != pytest.approx(losses_of(whole), rel=10 * LOSS_TOLERANCE), "one of the four parts is left out"
 
 
 CURVES = ("linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup")

@@ -228,11 +228,19 @@ def test_numbers_too_large_for_float16_are_refused(tiny_sd1: Path, tmp_path: Pat
             assert "holds numbers that are too large for float16 (conv_out.bias), which would become infinite" in refused.stderr
         done = run([*words, "--dtype", "bfloat16" if words is to_folder else "float32"])
         assert done.returncode == 0, done.stderr
+    sample = ["sample", "--model", str(wide), "--prompt", "a", "--steps", "2", "--output", str(tmp_path / "images"), "--dtype"]
+    refused = run([*sample, "float16"])
+    assert refused.returncode == 6, refused.stderr
+    assert "the image: holds numbers that are not finite; float16 overflows above 65504" in refused.stderr
+    assert not list(tmp_path.glob("images/*"))
     save_file({"lora_unet_conv_in.lora_down.weight": torch.full((1, 4, 3, 3), 300.0),
                "lora_unet_conv_in.lora_up.weight": torch.full((32, 1, 1, 1), 300.0)}, tmp_path / "large.safetensors")
     merge = ["merge", "--model", str(tiny_sd1), "--output", str(tmp_path / "merged"), "--dtype", "float16", "--lora"]
     refused = run([*merge, str(tmp_path / "large.safetensors")])
     assert refused.returncode == 2 and "the merged unet: holds numbers that are too large for float16 (conv_in.weight)" in refused.stderr
     assert not (tmp_path / "merged").exists()
+    other = run(["merge", "--model", str(tiny_sd1), "--lora", str(tmp_path / "large.safetensors"), "--output", str(tmp_path / "merged.ckpt")])
+    assert other.returncode == 2 and "--output: names a file that sdtune does not write" in other.stderr
+    assert not (tmp_path / "merged.ckpt").exists()
     done = run([*merge, str(tmp_path / "large.safetensors") + ":0.5"])
     assert done.returncode == 0, done.stderr

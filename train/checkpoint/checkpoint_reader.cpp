@@ -73,6 +73,20 @@ std::vector<Problem> only_damaged(const std::vector<Problem>& warnings) {
   return problems;
 }
 
+// Those that the run made after `chosen`, before it is resumed from there: the next resume would take them.
+void warn_of_newer(const fs::path& chosen, const std::vector<CheckpointFolder>& newest_first,
+                   std::vector<Problem>& warnings) {
+  std::error_code status;
+  const auto found = std::find_if(newest_first.begin(), newest_first.end(), [&](const CheckpointFolder& one) {
+    return fs::equivalent(one.path, chosen, status);
+  });
+  if (found == newest_first.begin() || found == newest_first.end()) return;
+  warnings.push_back(
+      {"resume_from_checkpoint",
+       "newer checkpoints stay, the newest is " + newest_first.front().path.string() + " (got " + chosen.string() + ")",
+       "latest, auto and a restart by sdtune launch take the newest: delete those that are not to be resumed"});
+}
+
 }  // namespace
 
 std::vector<Problem> checkpoint_faults(const fs::path& checkpoint, PageCache cache) {
@@ -106,6 +120,7 @@ FoundCheckpoint find_checkpoint(const std::string& resume_from_checkpoint, const
     const std::vector<Problem> faults = checkpoint_faults(resume_from_checkpoint);
     if (!faults.empty()) throw CheckpointError(faults);
     found.path = resume_from_checkpoint;
+    warn_of_newer(*found.path, list_checkpoints(checkpoints), found.warnings);
     return found;
   }
   const std::vector<CheckpointFolder> candidates = list_checkpoints(checkpoints);

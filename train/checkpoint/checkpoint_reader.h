@@ -20,7 +20,7 @@ std::vector<Problem> checkpoint_faults(const std::filesystem::path& checkpoint, 
 
 struct FoundCheckpoint {
   std::optional<std::filesystem::path> path;  // unset: start fresh, which only `auto` allows
-  std::vector<Problem> warnings;              // damaged checkpoints passed over; that nothing was there to resume
+  std::vector<Problem> warnings;  // damaged checkpoints passed over; that nothing was there to resume; newer ones
 };
 
 // The checkpoint that `resume_from_checkpoint` (latest, auto or a folder) means. Throws CheckpointError: `latest` with

@@ -62,7 +62,8 @@ RunLock::RunLock(const std::filesystem::path& file) {
     if (reason == EWOULDBLOCK) throw ConfigError({held});
     throw StorageError({not_lockable(file, reason)});
   }
-  const std::string holder = "process " + std::to_string(::getpid()) + " on " + host_name();
+  holder_ = ::getpid();
+  const std::string holder = "process " + std::to_string(holder_) + " on " + host_name();
   // The text only helps people: the lock holds without it, also on a full disk.
   if (::ftruncate(descriptor_, 0) == 0 && ::pwrite(descriptor_, holder.data(), holder.size(), 0) < 0) return;
 }
@@ -88,9 +89,10 @@ std::optional<Problem> RunLock::holder(const std::filesystem::path& file) {
   return problem;
 }
 
-// Closing alone would leave it to a process that was forked meanwhile, whose copy is of the same open file.
+// Closing alone would leave it to a process that was forked meanwhile, whose copy is of the same open file; and such a
+// process, where it unwinds itself, must not give up its parent's.
 RunLock::~RunLock() {
-  ::flock(descriptor_, LOCK_UN);
+  if (::getpid() == holder_) ::flock(descriptor_, LOCK_UN);
   ::close(descriptor_);
 }
 

@@ -23,6 +23,7 @@ class RunLock {
 
  private:
   int descriptor_ = -1;
+  int holder_ = 0;  // the process that took it
 };
 
 }  // namespace sdtune::train

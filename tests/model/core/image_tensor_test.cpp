@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <limits>
+
+#include "model/base/error.h"
 
 namespace sdtune::model {
 namespace {
@@ -38,6 +41,15 @@ TEST(ImageTensor, ClampsAndRoundsToEven) {
   EXPECT_EQ(tensor_to_image(pixels).rgb, (std::vector<std::uint8_t>{0, 255, 128}));  // 127.5 to even
   EXPECT_TRUE(tensor_to_images({}).empty());
   EXPECT_EQ(tensor_to_images(torch::zeros({2, 3, 4, 4})).size(), 2U);
+}
+
+// What half precision overflowed to would be black.
+TEST(ImageTensor, RefusesNumbersThatAreNotFinite) {
+  for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    torch::Tensor pixels = torch::zeros({2, 3, 4, 4});
+    pixels[1][2][3][3] = wrong;
+    EXPECT_THROW(tensor_to_images(pixels), NonFiniteError);
+  }
 }
 
 }  // namespace

@@ -201,9 +201,9 @@ TEST(FileSystem, AFileIsReplacedOnceItIsProven) {
   const auto path = scratch.write("f", "old");
   FaultyFileSystem counter;
   const auto write_into = [&path](FaultyFileSystem& files) {
-    write_proven_file(files, path, [&](const std::filesystem::path& unproven) {
+    write_verified_file(files, path, [&](const std::filesystem::path& partial) {
       EXPECT_EQ(read_file(path), "old");
-      write_file_atomically(files, unproven, "new");
+      write_file_atomically(files, partial, "new");
     });
   };
   write_into(counter);
@@ -221,11 +221,11 @@ TEST(FileSystem, AFileIsReplacedOnceItIsProven) {
 TEST(FileSystem, AFileWhoseProofFailsIsNotReplaced) {
   const ScratchFolder scratch;
   const auto path = scratch.write("f", "old");
-  const auto refuse_after = [](const std::filesystem::path& unproven) {
-    write_file_atomically(real_file_system(), unproven, "new");
+  const auto refuse_after = [](const std::filesystem::path& partial) {
+    write_file_atomically(real_file_system(), partial, "new");
     throw WeightError("f", "is not what was written");
   };
-  EXPECT_THROW(write_proven_file(real_file_system(), path, refuse_after), WeightError);
+  EXPECT_THROW(write_verified_file(real_file_system(), path, refuse_after), WeightError);
   EXPECT_EQ(read_file(path), "old");
   EXPECT_EQ(names_beside(path), std::vector<std::string>{"f"});
 }

@@ -157,6 +157,18 @@ TEST(Checkpoint, OnlyAutoStartsFreshAndSaysSo) {
   EXPECT_THAT(found.warnings.front().line(), HasSubstr("starting fresh"));
 }
 
+// A run that is resumed from an older one has a different course from there on, and the next resume would leave it.
+TEST(Checkpoint, WarnsOfNewerOnesThanTheChosen) {
+  const ScratchFolder scratch, other;
+  const fs::path older = write_step(real_file_system(), scratch.path(), 10);
+  const fs::path newest = write_step(real_file_system(), scratch.path(), 20);
+  const std::vector<Problem> warnings = find_checkpoint(older.string() + "/", scratch.path()).warnings;
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings.front().line(), HasSubstr(newest.string()));
+  EXPECT_THAT(find_checkpoint(newest.string(), scratch.path()).warnings, ::testing::IsEmpty());
+  EXPECT_THAT(find_checkpoint(older.string(), other.path()).warnings, ::testing::IsEmpty()) << "of another run";
+}
+
 TEST(Checkpoint, KeepsTheNewestOnly) {
   const ScratchFolder scratch;
   for (const std::int64_t step : {10, 20, 30}) write_step(real_file_system(), scratch.path(), step, 2);

@@ -8,6 +8,8 @@
 
 #include <cerrno>
 #include <csignal>
+#include <optional>
+#include <utility>
 
 #include "model/base/error.h"
 #include "tests/support/scratch_folder.h"
@@ -70,6 +72,21 @@ TEST(RunLock, IsFreeAfterwardsBesideAForkedProcess) {
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   EXPECT_FALSE(held) << held->line();
+}
+
+// A callback may fork, and an exception there unwinds the child's copy of the run.
+TEST(RunLock, IsKeptWhenAForkedProcessUnwindsItsCopy) {
+  const test::ScratchFolder scratch;
+  const std::filesystem::path file = scratch.path() / "run.lock";
+  std::optional<RunLock> lock(std::in_place, file);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    lock.reset();
+    ::_exit(0);
+  }
+  ASSERT_GT(child, 0);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(RunLock::holder(file));
 }
 
 // Lustre that was mounted without -o flock. Whoever asks must hear of it before a run does, as soon as there is a file.
