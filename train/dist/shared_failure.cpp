@@ -19,7 +19,8 @@ std::optional<SharedFailure> own_failure(const std::function<void()>& work) {
   try {
     work();
   } catch (const Error& error) {
-    if (error.code() != ExitCode::kBadInput && error.code() != ExitCode::kOutOfMemory) throw;
+    const ExitCode code = error.code();
+    if (code != ExitCode::kBadInput && code != ExitCode::kNonFinite && code != ExitCode::kOutOfMemory) throw;
     return SharedFailure{error.code(), error.problems().front(), std::current_exception()};
   } catch (const c10::Error& error) {
     if (!model::is_out_of_memory(error)) throw;

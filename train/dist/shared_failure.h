@@ -22,8 +22,8 @@ struct SharedFailure {
 
 // Runs this rank's share of `work`, which calls no operation of the group, waits for all ranks and returns what failed
 // on any of them; every rank gets the same answer and must call this. A failure is a WeightError, a DataError, any
-// other Error of bad input, and memory that ran out. Whatever else is thrown passes: a lost peer, a full disk and a bug
-// would be met again in the next step.
+// other Error of bad input, an image that is not finite, and memory that ran out. Whatever else is thrown passes: a
+// lost peer, a full disk and a bug would be met again in the next step.
 std::optional<SharedFailure> run_share(ProcessGroup& group, const std::function<void()>& work);
 
 }  // namespace sdtune::train

@@ -59,6 +59,15 @@ TEST(SharedFailure, CoversMemoryThatRanOut) {
   EXPECT_THROW(failure->rethrow(), std::bad_alloc);
 }
 
+// An image that was generated for people to see; training itself watches its own numbers.
+TEST(SharedFailure, CoversAnImageThatIsNotFinite) {
+  SingleProcess alone;
+  const auto failure = run_share(alone, [] { throw NonFiniteError("the image", "holds numbers that are not finite"); });
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->code, ExitCode::kNonFinite);
+  EXPECT_THROW(failure->rethrow(), NonFiniteError);
+}
+
 TEST(SharedFailure, IsThatOfAnotherRankToo) {
   PairGroup pair(R"([2,"photo.png","cannot be read","mend it"])");
   const auto failure = run_share(pair, [] {});
