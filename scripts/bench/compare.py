@@ -74,10 +74,12 @@ class Candidates:
 
 
 def time_candidates(measurement: Measurement, side: str, candidates: list[Candidate]) -> Candidates:
-    """Each in a process of its own."""
+    """Each in a process of its own; those that are timed again, in as many calls as a round has, since their results are there."""
     results, keep = {}, measurement.folder / f"{side}.npy"
 
     def call(candidate: Candidate) -> float:
+        if candidate in results:
+            return measurement.seconds(measurement.run(side, candidate, measurement.round_calls or measurement.calls), candidate.is_compiled)
         seconds = measurement.seconds(measurement.run(side, candidate, measurement.calls, keep), candidate.is_compiled)
         results[candidate] = np.load(keep)
         return seconds

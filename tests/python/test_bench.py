@@ -71,6 +71,23 @@ def test_diffusers_fastest_call_is_tried_in_each_environment(factor: float, best
     assert result["each_at_its_best"]["ratio"] == pytest.approx(3.0 * min(factor, 1) / 2.0)
 
 
+def test_close_candidates_are_timed_again_in_the_calls_of_a_round(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    runs: list[tuple[str, int, bool]] = []
+
+    def run(self: compare.Measurement, side: str, candidate: compare.Candidate, calls: int, keep: Path | None = None) -> dict[str, object]:
+        runs.append((str(candidate), calls, keep is not None))
+        if keep:
+            np.save(keep, np.full((calls, 2), len(runs)))
+        return {"calls_s": [SECONDS[str(candidate)]] * calls}
+
+    monkeypatch.setattr(compare.Measurement, "run", run)
+    measurement = compare.Measurement("picture", "sd15", 1, tmp_path, calls=2, first_call=True, round_calls=1)
+    found = compare.time_candidates(measurement, "theirs", compare.THEIRS)
+    again = [("float32, contiguous", 1, False), (FASTEST, 1, False)]
+    assert runs == [(str(candidate), 2, True) for candidate in compare.THEIRS] + again * 2, "within CLOSE of the fastest"
+    assert [float(found.results[each].mean()) for each in compare.THEIRS] == [1, 2, 3, 4], "of the first pass, two calls each"
+
+
 def test_trainings_of_diffusers_are_tried_in_each_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     runs: list[tuple[str, str, Path]] = []
 
