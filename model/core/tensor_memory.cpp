@@ -88,9 +88,13 @@ class ReusingAllocator final : public c10::Allocator {
     while (oldest_ != nullptr) drop(oldest_);
     memory_.peak = memory_.used;
   }
+  void trim(std::size_t most) {
+    const std::lock_guard lock(mutex_);
+    while (memory_.kept > most) drop(oldest_);
+  }
   void rest() {
     const std::lock_guard lock(mutex_);
-    while (memory_.kept > kMostAtRest) drop(oldest_);
+    trim(kMostAtRest);
     memory_.peak = memory_.used + memory_.kept;  // what waits is there for the next scope
   }
   TensorMemory memory() {
@@ -185,7 +189,7 @@ class ReusingAllocator final : public c10::Allocator {
     }
   }
 
-  std::recursive_mutex mutex_;  // release() where memory ran out
+  std::recursive_mutex mutex_;  // release() where memory ran out, trim() at rest
   std::array<Block*, kClasses> newest_of_{};
   Block* oldest_ = nullptr;
   Block* youngest_ = nullptr;
@@ -243,6 +247,10 @@ TensorMemory tensor_memory() {
 std::size_t kept_memory_limit(std::size_t peak) {
   constexpr std::size_t kLeast = std::size_t{256} << 20, kMost = std::size_t{512} << 20;
   return std::clamp(peak / 8, kLeast, kMost);
+}
+
+void trim_tensor_memory(std::size_t most) {
+  if (allocator() != nullptr) allocator()->trim(most);
 }
 
 void release_tensor_memory() {

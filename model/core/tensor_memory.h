@@ -38,6 +38,9 @@ TensorMemory tensor_memory();
 // How many bytes used and kept blocks together may have above `peak`.
 std::size_t kept_memory_limit(std::size_t peak);
 
+// Gives back the kept blocks that wait longest, until at most so many bytes wait.
+void trim_tensor_memory(std::size_t most);
+
 // Gives all kept blocks back, and counts the peak anew.
 void release_tensor_memory();
 

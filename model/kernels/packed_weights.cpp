@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/core/tensor_memory.h"
 #include "model/kernels/asks_for_gradient.h"
 #include "model/kernels/float32_compute.h"
 #include "model/kernels/matrix_product.h"
@@ -57,6 +58,7 @@ PackedWeights* packed_weights() {
 
 torch::Tensor PackedWeights::of_convolution(const torch::Tensor& weight, const torch::Tensor& x,
                                             const ConvShape& shape) {
+  const TensorMemoryScope own_pages;  // of threads that have none: in malloc's heap they would stay when they are freed
   const std::lock_guard lock(mutex_);
   Packed& packed = packed_[{weight.unsafeGetTensorImpl(), x.sizes().vec()}];
   if (!packed.blocks.defined()) {
@@ -72,6 +74,7 @@ bool PackedWeights::keeps_winograd(const torch::Tensor& weight) {
 }
 
 torch::Tensor PackedWeights::of_winograd(const torch::Tensor& weight) {
+  const TensorMemoryScope own_pages;
   const std::lock_guard lock(mutex_);
   Packed& packed = packed_[{weight.unsafeGetTensorImpl(), {}}];
   if (!packed.blocks.defined()) packed = {weight, winograd_weight(weight)};

@@ -105,6 +105,19 @@ TEST_F(TensorMemoryTest, KeptBlocksStayBelowTheLimit) {
   EXPECT_EQ(tensor_memory().kept, 0U);
 }
 
+TEST_F(TensorMemoryTest, WhatWaitsLongestIsTrimmedFirst) {
+  const TensorMemoryScope scope;
+  for (const std::int64_t size : {3, 5, 7}) const torch::Tensor freed = bytes(size * kMiB);
+  trim_tensor_memory(std::size_t{100} << 20);
+  EXPECT_GE(tensor_memory().kept, std::size_t{15} << 20) << "fewer bytes than that wait";
+  trim_tensor_memory(std::size_t{10} << 20);
+  const std::size_t left = tensor_memory().kept;
+  EXPECT_GE(left, std::size_t{7} << 20);
+  EXPECT_LE(left, std::size_t{8} << 20) << "of the youngest alone";
+  const torch::Tensor again = bytes(7 * kMiB);
+  EXPECT_EQ(tensor_memory().kept, 0U);
+}
+
 TEST_F(TensorMemoryTest, OnlyTensorsOfAScopeAreKept) {
   release_tensor_memory();
   { const torch::Tensor outside = bytes(kMiB); }

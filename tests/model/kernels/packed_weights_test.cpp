@@ -3,10 +3,12 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <thread>
 #include <tuple>
 #include <vector>
 
+#include "model/core/tensor_memory.h"
 #include "model/kernels/float32_compute.h"
 
 namespace sdtune::model {
@@ -108,6 +110,23 @@ TEST_F(PackedScope, KeepsNoCopiesThatAreMadeForACall) {
     float32_conv2d(map_of({1, 64, side, side}, torch::kBFloat16), weight, torch::Tensor(), {.stride = 1, .padding = 1});
   }
   EXPECT_EQ(packed_.count(), 1);
+}
+
+// OpenMP's threads have no scope of tensor memory, and what they make in malloc's heap the process keeps.
+TEST_F(PackedScope, KeepsWhatAThreadWithoutTensorMemoryMadeInItsOwnPages) {
+  const TensorMemoryScope of_caller;
+  if (!TensorMemoryScope::is_active()) GTEST_SKIP() << "under the address sanitizer nothing is kept";
+  const torch::Tensor weight = torch::randn({96, 64, 3, 3});
+  const torch::Tensor x = map_of({2, 64, 8, 8}, torch::kFloat32);
+  const std::size_t before = tensor_memory().used;
+  std::thread([&] {
+    packed_.of_convolution(weight, x, {.stride = 1, .padding = 1});
+    const std::size_t with_blocks = tensor_memory().used;
+    EXPECT_GE(with_blocks, before + weight.nbytes());
+    packed_.of_winograd(weight);
+    EXPECT_GE(tensor_memory().used, with_blocks + weight.nbytes());
+  }).join();
+  EXPECT_EQ(packed_.count(), 2U);
 }
 
 TEST_F(PackedScope, IsSharedByThreads) {

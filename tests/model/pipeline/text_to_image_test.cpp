@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "model/base/error.h"
+#include "model/core/tensor_memory.h"
 #include "tests/support/tiny_bundle.h"
 
 namespace sdtune::model {
@@ -106,6 +109,23 @@ TEST(TextToImage, ASecondPassHasTheSizeOfA1111s) {
   EXPECT_EQ(width(640, 1.7), 1088);  // exact, though 1.7 is no float64 number
   EXPECT_EQ(width(512, 1.5), 768);
   EXPECT_EQ(width(10, 1), 10);
+}
+
+// Those of the UNet's loop, of sizes that the autoencoder never asks for.
+TEST(TextToImage, LargeBlocksThatWaitAreGivenBackBeforeTheAutoencoder) {
+  const test::ScratchFolder scratch;
+  const TensorMemoryScope memory;
+  if (!TensorMemoryScope::is_active()) GTEST_SKIP() << "under the address sanitizer nothing is kept";
+  ModelBundle bundle = test::make_tiny_bundle(scratch, false);
+  const torch::Tensor latents = torch::zeros({1, bundle.vae->config().latent_channels, 4, 4});
+  constexpr std::size_t kOfLoop = std::size_t{200} << 20, kSmall = std::size_t{20} << 20;
+  for (const std::size_t bytes : {kSmall, kOfLoop}) {
+    release_tensor_memory();
+    { const torch::Tensor freed = torch::empty({static_cast<std::int64_t>(bytes)}, torch::kUInt8); }
+    ASSERT_GE(tensor_memory().kept, bytes);
+    decode_latents(bundle, latents);
+    EXPECT_EQ(tensor_memory().kept >= bytes, bytes == kSmall) << "a small base's serve its next image";
+  }
 }
 
 }  // namespace
