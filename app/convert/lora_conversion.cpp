@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "app/cli/print_json.h"
 #include "app/commands/model_output.h"
@@ -18,6 +19,7 @@
 #include "model/pipeline/bundle_configs.h"
 #include "model/pipeline/empty_bundle.h"
 #include "model/single_file/single_file_read.h"
+#include "model/weights/safetensors_file.h"
 #include "model/weights/safetensors_writer.h"
 #include "model/weights/tensor_source.h"
 
@@ -60,9 +62,28 @@ void check_range(const fs::path& file, const model::LoraWeights& weights, torch:
   model::refuse_overflow({model::TensorSource::of_tensors(file.string(), tensors)}, dtype);
 }
 
-// What A1111-style programs show of a file, where it is the same for all layers.
-std::map<std::string, std::string> kohya_metadata(const model::LoraWeights& weights) {
-  std::map<std::string, std::string> metadata = {{"ss_network_module", "networks.lora"}};
+using Metadata = std::map<std::string, std::string>;
+constexpr const char* kModuleKey = "ss_network_module";
+constexpr const char* kModule = "networks.lora";
+
+// What the file's header says of its training: captions' tags, trigger words, base. Left out is what other names make
+// wrong: hashes of the tensors, PEFT's configuration by layer, and arguments of a network that is LoRA's no more.
+Metadata metadata_of_training(const fs::path& file) {
+  Metadata metadata = model::SafetensorsFile(file).header().metadata;
+  const auto module = metadata.find(kModuleKey);
+  if (module != metadata.end() && module->second != kModule) {
+    metadata.erase(module);
+    metadata.erase("ss_network_args");
+  }
+  for (const char* key : {"sshs_model_hash", "sshs_legacy_hash", "modelspec.hash_sha256", "lora_adapter_metadata"}) {
+    metadata.erase(key);
+  }
+  return metadata;
+}
+
+// With what A1111-style programs show of the network: rank and alpha where they are the same for all layers.
+Metadata kohya_metadata(Metadata metadata, const model::LoraWeights& weights) {
+  metadata[kModuleKey] = kModule;
   const model::LoraMatrices& first = weights.begin()->second;
   for (const auto& [layer, matrices] : weights) {
     if (matrices.rank() != first.rank() || matrices.alpha != first.alpha) return metadata;
@@ -92,9 +113,10 @@ void convert_lora(const ConvertOptions& options) {
     std::fprintf(stderr, "dry run  nothing is written\n");
   } else {
     create_parent_folder(real_file_system(), options.output);
+    Metadata metadata = metadata_of_training(file);
+    if (is_kohya) metadata = kohya_metadata(std::move(metadata), weights);
     model::write_lora(real_file_system(), options.output, bundle, weights,
-                      is_kohya ? model::LoraStyle::kKohya : model::LoraStyle::kDiffusers, dtype,
-                      is_kohya ? kohya_metadata(weights) : std::map<std::string, std::string>());
+                      is_kohya ? model::LoraStyle::kKohya : model::LoraStyle::kDiffusers, dtype, std::move(metadata));
     std::fprintf(stderr, "checked  read back, verified bit for bit\n");
   }
   if (options.json) {
