@@ -87,9 +87,8 @@ void check_unet(const BundleConfigs& configs, const std::string& where, std::vec
 
 BundleConfigs BundleConfigs::read(const fs::path& folder) {
   ModelIndex index = ModelIndex::read(folder);
-  const fs::path scheduler_path = folder / "scheduler" / "scheduler_config.json";
-  Json scheduler = read_json(scheduler_path);
-  make_scheduler(index.scheduler_class, scheduler, scheduler_path.string());  // refuses what we do not support
+  Json scheduler = read_json(folder / "scheduler" / "scheduler_config.json");
+  require_known_scheduler(folder, index.scheduler_class, scheduler);
   BundleConfigs configs{.index = std::move(index),
                         .scheduler = std::move(scheduler),
                         .tokenizer = ClipTokenizer::from_folder(folder / "tokenizer"),
@@ -118,6 +117,11 @@ std::vector<Problem> BundleConfigs::find_misfits(const fs::path& folder) const {
     problems.push_back({where + ": addition_embed_type", "is for SDXL pipelines only (got text_time)", ""});
   }
   return problems;
+}
+
+void require_known_scheduler(const fs::path& folder, const std::string& class_name, const Json& config) {
+  make_scheduler(class_name, Json::object(), (folder / "model_index.json").string() + ": scheduler");
+  make_scheduler(class_name, config, (folder / "scheduler" / "scheduler_config.json").string());
 }
 
 }  // namespace sdtune::model

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "model/base/error.h"
@@ -33,5 +34,9 @@ struct BundleConfigs {
   // prompt embeddings or latents of another size. Empty when all fit.
   std::vector<Problem> find_misfits(const std::filesystem::path& folder) const;
 };
+
+// Throws WeightError for a scheduler that is not supported, naming the file to mend: its class stands in
+// model_index.json, whatever its own file says.
+void require_known_scheduler(const std::filesystem::path& folder, const std::string& class_name, const Json& config);
 
 }  // namespace sdtune::model

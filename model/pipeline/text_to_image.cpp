@@ -46,8 +46,9 @@ GeneratorNoise noise_of(const SampleRequest& request) {
     for (const std::uint64_t seed : request.seeds) generators.push_back(make_cpu_generator(seed));
   }
   if (generators.size() != 1 && generators.size() != request.prompts.size()) {
-    throw ConfigError("seed", "there must be one, or one for each image (got " + std::to_string(generators.size()) +
-                                  " for " + std::to_string(request.prompts.size()) + " images)");
+    throw ConfigError(request.generators.empty() ? "seed" : "generator",
+                      "there must be one, or one for each image (got " + std::to_string(generators.size()) + " for " +
+                          std::to_string(request.prompts.size()) + " images)");
   }
   return GeneratorNoise(std::move(generators));
 }
@@ -132,6 +133,7 @@ torch::Tensor run_pass(ModelBundle& bundle, Scheduler& scheduler, const SampleRe
   const torch::Tensor on_device = copy_to_device(timesteps, device);
   for (std::int64_t i = 0; i < timesteps.size(0); ++i) {
     if (callbacks.stop != nullptr && callbacks.stop->load()) return torch::Tensor();
+    if (callbacks.interrupt != nullptr && callbacks.interrupt->load()) break;
     const double t = timesteps[i].item<double>();
     const torch::Tensor input = scheduler.scale_model_input(guided ? torch::cat({latents, latents}) : latents, t);
     torch::Tensor prediction = denoiser(input, on_device[i]);
@@ -213,7 +215,8 @@ torch::Tensor generate_latents(ModelBundle& bundle, Scheduler& scheduler, const 
   const at::NoGradGuard no_grad;
   check_request(scheduler, request);
   const torch::Tensor latents = run_pass(bundle, scheduler, request, callbacks);
-  if (!latents.defined() || request.hires.scale == 1) return latents;
+  const bool is_interrupted = callbacks.interrupt != nullptr && callbacks.interrupt->load();
+  if (!latents.defined() || is_interrupted || request.hires.scale == 1) return latents;
   return run_pass(bundle, scheduler, second_pass(bundle, request, latents), callbacks);
 }
 

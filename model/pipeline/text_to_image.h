@@ -61,6 +61,7 @@ struct SampleRequest {
 struct SampleCallbacks {
   std::function<void(const SampleProgress&)> on_step = {};  // may be empty
   const std::atomic<bool>* stop = nullptr;                  // set from elsewhere: sampling ends after this step
+  const std::atomic<bool>* interrupt = nullptr;             // likewise, and its latents are the result
 };
 
 struct PixelSize {

@@ -27,7 +27,8 @@ ConfigKeys DpmSolverMultistepScheduler::keys() {
                      {"euler_at_final", false},
                      {"use_lu_lambdas", false},
                      {"lambda_min_clipped", -kInfinity},
-                     {"variance_type", nullptr, {nullptr}},
+                     // DDPM's variances, where the config was its, have no effect (as in diffusers).
+                     {"variance_type", nullptr, {nullptr, "fixed_small", "fixed_small_log", "fixed_large"}},
                      {"time_shift_type", "exponential"}}});
 }
 

@@ -110,6 +110,11 @@ void check_value(const ConfigKey& key, const Json& value, const std::string& whe
   }
 }
 
+// What diffusers before 0.9 wrote where prediction_type is epsilon; today's leaves it alone.
+bool is_old_epsilon(const std::string& key, const Json& value) {
+  return key == "predict_epsilon" && value == Json(true);
+}
+
 void check_known(const std::string& key, const std::string& where) {
   if (key.starts_with('_')) return;
   const std::vector<std::string> known(kDiffusersKeys.begin(), kDiffusersKeys.end());
@@ -165,6 +170,7 @@ Json resolve_config(const std::string& class_name, const ConfigKeys& keys, const
     }
   }
   for (const auto& [key, value] : given.items()) {
+    if (is_old_epsilon(key, value)) continue;
     check_known(key, where);
     if (!key.starts_with('_') && !out.contains(key) && is_given(given, key)) out[key] = value;
   }

@@ -126,7 +126,8 @@ py::object Pipeline::generate(const py::object& prompt, const py::kwargs& given)
   check_output_type(type);
 
   std::atomic<bool> stop{false};
-  const model::SampleCallbacks callbacks{step_callback(callback), &stop};
+  is_interrupted_.store(false);
+  const model::SampleCallbacks callbacks{step_callback(callback), &stop, &is_interrupted_};
   InterruptScope interrupt(stop);
   torch::Tensor result;
   {

@@ -3,6 +3,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -16,7 +17,7 @@
 
 namespace sdtune::python {
 
-// Every method but the plain getters and encode_images takes the pipeline for itself (UseScope).
+// Every method but the plain getters, set_interrupted and encode_images takes the pipeline for itself (UseScope).
 class Pipeline {
  public:
   // `note`: of the folder that the bundle was read from.
@@ -37,6 +38,9 @@ class Pipeline {
   torch::Tensor encode_images(const torch::Tensor& images) const;
   void save(const std::filesystem::path& folder, const pybind11::object& dtype);
   void move_to(const pybind11::object& device, const pybind11::object& dtype);
+  // diffusers' _interrupt, which a callback of a call sets: the steps that are left are not run. Each call unsets it.
+  bool is_interrupted() const { return is_interrupted_.load(); }
+  void set_interrupted(bool value) { is_interrupted_.store(value); }
   void load_vae(const std::filesystem::path& path);
   void set_vae_tiling(bool tiling);
   void set_vae_slicing(bool slicing);
@@ -57,6 +61,7 @@ class Pipeline {
   model::ImageGenerator generator_{bundle_};
   pybind11::object scheduler_;
   std::vector<model::FusedBranch> fused_;
+  std::atomic<bool> is_interrupted_{false};
   PipelineUse use_;
 };
 

@@ -355,6 +355,26 @@ def test_from_config_across_classes_equals_diffusers(source: str, target: str) -
             assert value == theirs.config[key], key
 
 
+@pytest.mark.parametrize("source", NAMES)
+def test_a_saved_config_goes_into_every_class(source: str) -> None:
+    """A scheduler_config.json of diffusers has every key of its class, also what another class's key of that name cannot be."""
+    config = scheduler_class(source)(**STABLE_DIFFUSION).config
+    saved = {key: value for key, value in config.items() if not key.startswith("_")}
+    for target in NAMES:
+        theirs, ours = scheduler_class(target).from_config(saved), getattr(sdtune, target).from_config(saved)
+        for key, value in ours.config.items():
+            # A solver of another class stays in ours and means the default's; so does None.
+            if key in theirs.config and not key.startswith("_") and key != "solver_type" and saved.get(key, value) is not None:
+                assert value == theirs.config[key], (target, key)
+
+
+def test_a_variance_of_ddpm_changes_no_dpm_solver() -> None:
+    config = diffusers.DDPMScheduler(**STABLE_DIFFUSION, variance_type="fixed_large").config
+    ours = sdtune.DPMSolverMultistepScheduler.from_config(dict(config))
+    theirs = diffusers.DPMSolverMultistepScheduler.from_config(config)
+    assert distance(run_ours(ours, 8), run_theirs(theirs, 8)) <= TOLERANCE
+
+
 def test_from_config_takes_diffusers_config_and_keywords() -> None:
     config = diffusers.PNDMScheduler(**STABLE_DIFFUSION, skip_prk_steps=True, steps_offset=1).config
     ours = sdtune.DPMSolverMultistepScheduler.from_config(dict(config), use_karras_sigmas=True)

@@ -6,6 +6,7 @@ import inspect
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,6 +111,26 @@ def test_callback_on_step_end_is_diffusers(tiny_sd1: Path, scheduler: str) -> No
     assert relative_error(drawn(ours, 1), reference) > 1e-3, "it does change the image"
 
 
+@pytest.mark.parametrize("scheduler", ["DDIMScheduler", "EulerDiscreteScheduler"])
+def test_an_interrupt_leaves_out_the_other_steps_as_in_diffusers(tiny_sd1: Path, scheduler: str) -> None:
+    """The image of the steps that were run; the next call runs all of them."""
+    import diffusers
+    ours, theirs = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1), reference_pipeline(tiny_sd1)
+    ours.scheduler = getattr(sdtune, scheduler).from_config(ours.scheduler.config)
+    theirs.scheduler = getattr(diffusers, scheduler).from_config(theirs.scheduler.config)
+    seen: list[tuple[object, int]] = []
+
+    def stop(pipe: Any, index: int, timestep: object, inputs: dict) -> dict:
+        seen.append((pipe, index))
+        pipe._interrupt = index == 1
+        return inputs
+
+    image, reference = drawn(ours, 1, callback_on_step_end=stop), drawn(theirs, 1, callback_on_step_end=stop)
+    assert [index for pipe, index in seen if pipe is ours] == [index for pipe, index in seen if pipe is theirs] == [0, 1]
+    assert relative_error(image, reference) < 1e-4
+    assert relative_error(drawn(ours, 1), reference) > 1e-3
+
+
 def test_callbacks_are_refused_by_name(pipe: sdtune.StableDiffusionPipeline) -> None:
     assert (drawn(pipe, 1, callback_on_step_end=lambda *given: None) == drawn(pipe, 1)).all()
     got: list[dict] = []
@@ -131,7 +152,7 @@ def test_a_list_of_generators_gives_each_image_its_noise(pipe: sdtune.StableDiff
     for index, seed in enumerate((5, 6)):
         assert relative_error(pair[index: index + 1], drawn(pipe, seed)) < 1e-5
     assert relative_error(pair[:1], drawn(pipe, 6)) > 1e-3
-    with pytest.raises(sdtune.ConfigError, match="generator|seed"):
+    with pytest.raises(sdtune.ConfigError, match=r"generator: there must be one, or one for each image \(got 2 for 3"):
         drawn(pipe, 0, num_images_per_prompt=3, generator=[sdtune.Generator(5), sdtune.Generator(6)])
 
 

@@ -14,7 +14,6 @@
 #include "model/pipeline/model_survey.h"
 #include "model/pipeline/prompt_syntax.h"
 #include "model/schedule/noise_schedule.h"
-#include "model/schedule/scheduler.h"
 #include "model/tokenizer/clip_tokenizer.h"
 #include "model/vae/vae_config.h"
 #include "train/config/concept_options.h"
@@ -148,7 +147,7 @@ void check_scheduler(const TrainConfig& config, const fs::path& base, const std:
                      std::vector<Problem>& problems) {
   const fs::path file = base / "scheduler" / "scheduler_config.json";
   const Json scheduler = read_json(file);
-  model::make_scheduler(class_name, scheduler, file.string());
+  model::require_known_scheduler(base, class_name, scheduler);
   const auto timesteps = model::NoiseSchedule::from_config(scheduler, file.string()).num_train_timesteps();
   const std::vector<Problem> found = timestep_problems(config.objective, timesteps);
   problems.insert(problems.end(), found.begin(), found.end());

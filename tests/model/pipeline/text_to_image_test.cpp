@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "model/base/error.h"
 #include "model/core/tensor_memory.h"
@@ -42,6 +44,22 @@ TEST(TextToImage, ASecondPassDoesNotCopyTheCallback) {
   ASSERT_TRUE(generate_latents(bundle, *scheduler, second_pass_request(), callbacks).defined());
   EXPECT_GE(*counted.calls, 4);
   EXPECT_EQ(*counted.copies, before);
+}
+
+TEST(TextToImage, AnInterruptGivesTheLatentsOfItsStep) {
+  const test::ScratchFolder scratch;
+  ModelBundle bundle = test::make_tiny_bundle(scratch, false);
+  std::atomic<bool> interrupt{false};
+  std::vector<torch::Tensor> seen;
+  const auto on_step = [&](const SampleProgress& progress) {
+    seen.push_back(progress.latents.clone());
+    interrupt.store(true);
+  };
+  const std::unique_ptr<Scheduler> scheduler = make_sampler(bundle);
+  const torch::Tensor latents =
+      generate_latents(bundle, *scheduler, second_pass_request(), {on_step, nullptr, &interrupt});
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_TRUE(torch::equal(latents, seen.front()));
 }
 
 TEST(TextToImage, StepsOfASecondPassAreCheckedBeforeTheFirst) {

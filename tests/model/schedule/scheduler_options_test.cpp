@@ -77,6 +77,23 @@ TEST(SchedulerOptions, KeysOfAnotherClassHaveNoEffect) {
   }
 }
 
+// A saved config of DDPM has its variance given, which DPM-Solver's key of the same name does not mean.
+TEST(SchedulerOptions, VariancesOfDdpmPassIntoDpmSolver) {
+  for (const char* variance : {"fixed_small", "fixed_small_log", "fixed_large"}) {
+    EXPECT_EQ(error_of("DPMSolverMultistepScheduler", {{"variance_type", variance}}), "") << variance;
+  }
+  EXPECT_NE(error_of("DPMSolverMultistepScheduler", {{"variance_type", "learned"}}).find("variance_type"),
+            std::string::npos);
+}
+
+TEST(SchedulerOptions, EpsilonAsDiffusersOnceWroteIt) {
+  const auto scheduler = make_scheduler("DPMSolverMultistepScheduler", {{"predict_epsilon", true}});
+  EXPECT_EQ(scheduler->config()["prediction_type"], "epsilon");
+  EXPECT_FALSE(scheduler->config().contains("predict_epsilon"));
+  EXPECT_NE(error_of("DPMSolverMultistepScheduler", {{"predict_epsilon", false}}).find("predict_epsilon"),
+            std::string::npos);
+}
+
 TEST(SchedulerOptions, UniPcTakesListsOfSteps) {
   EXPECT_EQ(error_of("UniPCMultistepScheduler", {{"disable_corrector", {0, 3}}}), "");
   EXPECT_NE(error_of("UniPCMultistepScheduler", {{"disable_corrector", 3}}).find("list of whole numbers"),
