@@ -36,7 +36,8 @@ done
 python=${SDTUNE_PYTHON:-}
 if [ -z "$python" ]; then [ -x .venv/bin/python ] && python=.venv/bin/python || python=python3; fi
 export SDTUNE_PYTHON=$(command -v "$python")
-torch_folder=$("$python" -c 'import importlib.util as u, pathlib; print(pathlib.Path(u.find_spec("torch").origin).parent)')
+torch_folder=$("$python" -c 'import importlib.util as u, pathlib; print(pathlib.Path(u.find_spec("torch").origin).parent)' 2>/dev/null) || {
+  echo "prove.sh: error: $python has no torch: scripts/setup.sh makes .venv with it, or SDTUNE_PYTHON names another Python" >&2; exit 2; }
 # What a GPU machine of ours has no copy of; all pure Python. The versions are those of requirements/test.txt.
 wheels=(diffusers transformers open-clip-torch ftfy)
 

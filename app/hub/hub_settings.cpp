@@ -36,8 +36,7 @@ fs::path token_file() {
   if (const std::string path = environment_variable("HF_TOKEN_PATH"); !path.empty()) return path;
   if (const std::string home = environment_variable("HF_HOME"); !home.empty()) return fs::path(home) / "token";
   const std::string cache = environment_variable("XDG_CACHE_HOME");
-  return (cache.empty() ? fs::path(environment_variable("HOME")) / ".cache" : fs::path(cache)) / "huggingface" /
-         "token";
+  return (cache.empty() ? fs::path(home_folder()) / ".cache" : fs::path(cache)) / "huggingface" / "token";
 }
 
 std::string read_token() {

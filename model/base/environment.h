@@ -1,6 +1,9 @@
 // Variables of the process's environment.
 #pragma once
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <string>
 
@@ -10,6 +13,14 @@ namespace sdtune {
 inline std::string environment_variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+// HOME; where it is not set, as in a service or in what a cloud runs at a machine's first start, what the system knows
+// of this user, as Python's expanduser has it. "" where neither says one.
+inline std::string home_folder() {
+  if (const char* home = std::getenv("HOME"); home != nullptr) return home;
+  const passwd* user = ::getpwuid(::getuid());
+  return user == nullptr || user->pw_dir == nullptr ? "" : user->pw_dir;
 }
 
 }  // namespace sdtune

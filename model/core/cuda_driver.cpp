@@ -97,7 +97,9 @@ CudaDriver ask_driver() {
   ask_library(driver);
   driver.release = kernel_module_release(root);
   driver.hardware = find_nvidia_hardware(root);
-  driver.hidden = hides_every_gpu(std::getenv("CUDA_VISIBLE_DEVICES"));
+  const char* visible_devices = std::getenv("CUDA_VISIBLE_DEVICES");
+  driver.visible_devices = visible_devices == nullptr ? "" : visible_devices;
+  driver.hidden = hides_every_gpu(visible_devices);
   std::error_code none;
   driver.in_container =
       std::filesystem::exists(root / ".dockerenv", none) || std::filesystem::exists(root / "run/.containerenv", none);

@@ -23,7 +23,8 @@ struct CudaDriver {
   std::string release;                  // "580.82.07" of the kernel module, "" where it is not loaded
   std::vector<CudaDeviceInfo> devices;  // in the order of cuda:0, cuda:1, ...
   std::vector<std::string> hardware;    // PCI identifiers of NVIDIA's GPUs, "10de:2684", with or without a driver
-  bool hidden = false;                  // CUDA_VISIBLE_DEVICES hides every GPU
+  std::string visible_devices;          // CUDA_VISIBLE_DEVICES
+  bool hidden = false;                  // it hides every GPU
   bool in_container = false;
 };
 

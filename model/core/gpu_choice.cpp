@@ -45,9 +45,13 @@ std::string without_device(const CudaDriver& driver) {
     text += " (cuInit gave " + std::to_string(driver.status) +
             (driver.status_text.empty() ? "" : ", " + driver.status_text) + ")";
   }
-  if (!driver.hardware.empty())
-    text += ", though this machine has " + hardware_text(driver) + ": does nvidia-smi list it?";
-  return text;
+  if (!driver.hardware.empty()) text += ", though this machine has " + hardware_text(driver);
+  // A number or UUID that is not there hides what follows it. nvidia-smi lists the GPUs all the same.
+  const bool has_list = driver.status == kNoDevice && !driver.visible_devices.empty();
+  if (has_list && (!driver.hardware.empty() || !driver.release.empty())) {
+    return text + ": does CUDA_VISIBLE_DEVICES=" + driver.visible_devices + " begin with one of its GPUs?";
+  }
+  return driver.hardware.empty() ? text : text + ": does nvidia-smi list it?";
 }
 
 std::string fault_of_device(const CudaDeviceInfo& device, const CudaBuild& build) {

@@ -62,7 +62,7 @@ fs::path hub_cache_folder() {
   if (const std::string cache = environment_variable("HF_HUB_CACHE"); !cache.empty()) return cache;
   if (const std::string home = environment_variable("HF_HOME"); !home.empty()) return fs::path(home) / "hub";
   const std::string cache = environment_variable("XDG_CACHE_HOME");
-  return fs::path(cache.empty() ? environment_variable("HOME") + "/.cache" : cache) / "huggingface" / "hub";
+  return fs::path(cache.empty() ? home_folder() + "/.cache" : cache) / "huggingface" / "hub";
 }
 
 bool is_hub_id(const std::string& name) {

@@ -67,7 +67,7 @@ CpuImplementation implementation_in_table() {
 
 fs::path own_processor_table() {
   if (const std::string file = environment_variable("SDTUNE_PROCESSORS"); !file.empty()) return file;
-  const std::string config = environment_variable("XDG_CONFIG_HOME"), home = environment_variable("HOME");
+  const std::string config = environment_variable("XDG_CONFIG_HOME"), home = home_folder();
   if (config.empty() && home.empty()) return {};
   return (config.empty() ? fs::path(home) / ".config" : fs::path(config)) / "sdtune" / "processors.yaml";
 }

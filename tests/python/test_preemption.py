@@ -72,10 +72,12 @@ def test_a_service_that_is_not_there_is_refused(material: tuple[Path, Path], tmp
     nobody = run(words(material, tmp_path / "run", "--preemption", "ec2", "--preemption-address", "127.0.0.1:1"))
     assert nobody.returncode == 2 and len(nobody.stderr.splitlines()) == 1
     assert nobody.stderr.startswith("sdtune: error: preemption: the metadata service of ec2 at 127.0.0.1:1 does not answer as it "
-                                    "should: Connection refused; ")
+                                    "should: Connection refused; is this machine of that cloud? In a container it answers")
     with serve("google") as service:  # another cloud's
         other = run(words(material, tmp_path / "run", "--preemption", "ec2", "--preemption-address", service.address))
     assert other.returncode == 2 and "/latest/api/token answers with HTTP status 403" in other.stderr
+    elsewhere = run(words(material, tmp_path / "run", "--preemption", "google", "--preemption-address", "127.0.0.1:1"))
+    assert elsewhere.returncode == 2 and elsewhere.stderr.endswith("; is this machine of that cloud?\n"), elsewhere.stderr
     assert not (tmp_path / "run").exists()
 
 

@@ -302,6 +302,20 @@ def test_what_memory_does_not_suffice_for_is_left_out(tmp_path: Path) -> None:
     assert parts_of(tmp_path / "other")["diffusers"]["status"] == "failed"
 
 
+@pytest.mark.parametrize("text", [None, "#!/bin/sh\necho Traceback >&2\nexit 1\n"], ids=["no Python", "no torch"])
+def test_the_script_says_what_it_lacks(text: str | None, tmp_path: Path) -> None:
+    """On a machine where setup.sh has not run: in one line, before anything is built."""
+    python = tmp_path / "python3"
+    if text is not None:
+        python.write_text(text)
+        python.chmod(0o755)
+    done = subprocess.run(["bash", str(ROOT / "scripts" / "prove.sh"), "--device", "cpu"], capture_output=True, text=True, check=False,
+                          env={**os.environ, "SDTUNE_PYTHON": str(python)})
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.splitlines() == [f"prove.sh: error: {python} has no torch: scripts/setup.sh makes .venv with it, or SDTUNE_PYTHON "
+                                        "names another Python"]
+
+
 def test_diffusers_side_tells_that_memory_ran_out() -> None:
     """By sdtune's own exit code, in one line."""
     code = ("import sys, runpy, torch\n"

@@ -204,6 +204,30 @@ def test_a_signal_while_slurm_starts_the_ranks(base: Path, photos: Path, tmp_pat
     assert not (tmp_path / "run/model").exists(), "it was trained to the end"
 
 
+def test_srun_gives_each_rank_the_cores_of_the_job(tmp_path: Path) -> None:
+    """Not one core for eight threads: srun does not read what sbatch has put into SLURM_CPUS_PER_TASK."""
+    srun = tmp_path / "srun"
+    srun.write_text('#!/bin/sh\necho "cores ${SRUN_CPUS_PER_TASK:-none}, threads $OMP_NUM_THREADS"\n')
+    srun.chmod(0o755)
+    for variables, printed in (({"SLURM_CPUS_PER_TASK": "8"}, "cores 8, threads 8\n"), ({}, "cores none, threads 1\n")):
+        of_job = {name: value for name, value in with_tools(tmp_path).items() if name not in ("OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK")}
+        job = subprocess.run(["bash", str(TEMPLATES / "slurm.sbatch"), "--images", "me"], env={**of_job, **variables}, capture_output=True,
+                             text=True, timeout=60, check=False)
+        assert (job.returncode, job.stdout) == (0, printed), job.stderr
+
+
+def test_a_rented_container_runs_the_words_of_the_page() -> None:
+    """RunPod puts them behind the image's entry point, which in the image `runtime` is sdtune itself: `sdtune sdtune launch`."""
+    paragraph = next(part for part in (ROOT / "docs/cloud.md").read_text().split("\n\n") if part.startswith("**RunPod, Vast**"))
+    stages = re.split(r"^FROM ", (ROOT / "scripts/docker/Dockerfile").read_text(), flags=re.MULTILINE)[1:]
+    entries = {stage.splitlines()[0].split()[-1]: json.loads(found[1]) for stage in stages
+               if (found := re.search(r"^ENTRYPOINT (\[.*\])$", stage, re.MULTILINE))}
+    [target] = re.findall(r"`sdtune:VERSION-cu130-(\w+)-root`", paragraph)
+    [words] = re.findall(r"`(sdtune launch [^`]*)`", paragraph)
+    assert entries[target][-1] == "/usr/local/bin/start" and entries["runtime"][-1].endswith("/sdtune")
+    arguments_are_ours([word for word in words.split()[1:] if word not in ("--images", "/workspace/me")])
+
+
 def test_prices_are_those_of_the_plans() -> None:
     """The page has the table of the committed plans, whose prices are hours times the price of an hour."""
     done = subprocess.run([sys.executable, str(ROOT / "scripts" / "make_cloud_table.py"), "--check"], capture_output=True, text=True,

@@ -26,12 +26,20 @@ class Environment {
   Environment& operator=(const Environment&) = delete;
 
   void set(const std::string& name, const std::string& value) {
-    const char* old = std::getenv(name.c_str());
-    saved_.emplace_back(name, old == nullptr ? std::nullopt : std::optional<std::string>(old));
+    save(name);
     ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  void unset(const std::string& name) {
+    save(name);
+    ::unsetenv(name.c_str());
   }
 
  private:
+  void save(const std::string& name) {
+    const char* old = std::getenv(name.c_str());
+    saved_.emplace_back(name, old == nullptr ? std::nullopt : std::optional<std::string>(old));
+  }
+
   std::vector<std::pair<std::string, std::optional<std::string>>> saved_;
 };
 

@@ -30,6 +30,15 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
+// The first line; of NCCL's errors also their reason, which stands below: "Last error:\nError while creating shared
+// memory segment /dev/shm/nccl-...: No space left on device".
+std::string cause_of_loss(const std::string& text) {
+  static const std::string kMark = "\nLast error:";
+  const std::size_t mark = text.find(kMark);
+  const std::size_t at = mark == std::string::npos ? mark : text.find_first_not_of(" \n", mark + kMark.size());
+  return at == std::string::npos ? first_line(text) : first_line(text) + ": " + first_line(text.substr(at));
+}
+
 // The stream of the calling thread, which another thread must take over; none on a CPU.
 std::optional<c10::Stream> stream_of(const torch::Device& device) {
   if (device.is_cpu()) return std::nullopt;
@@ -81,7 +90,7 @@ void Collectives::lose(const char* doing, const std::string& cause) {
   const std::string when = step_ == 0 ? "before the first step" : "at step " + std::to_string(step_);
   const std::string lost = peers_.find_lost();
   if (const std::optional<RankFailure> failure = peers_.failure()) throw failure->error();
-  throw PeerLostError(lost, "was lost " + when + " while " + doing, first_line(cause));
+  throw PeerLostError(lost, "was lost " + when + " while " + doing, cause_of_loss(cause));
 }
 
 // Throws what attempt() takes for a loss.

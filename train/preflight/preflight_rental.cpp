@@ -4,6 +4,18 @@
 
 namespace sdtune::train {
 
+namespace {
+
+// EC2 lets its answer to the question for a token go over one hop where nothing else is set, and a container's bridge
+// is the second.
+const char* hint_of_cloud(const std::string& cloud) {
+  if (cloud != "ec2") return "is this machine of that cloud?";
+  return "is this machine of that cloud? In a container it answers with --network host, or where the machine's hop "
+         "limit is 2 (aws ec2 modify-instance-metadata-options)";
+}
+
+}  // namespace
+
 void check_rental(const TrainConfig& config, std::vector<Problem>& problems) {
   const RentalOptions& options = config.rental;
   append(problems, rental_problems(options, config.observe.price_per_hour));
@@ -14,7 +26,7 @@ void check_rental(const TrainConfig& config, std::vector<Problem>& problems) {
     problems.push_back({"preemption",
                         "the metadata service of " + options.preemption + " at " + address.host + ":" + address.port +
                             " does not answer as it should: " + *fault,
-                        "is this machine of that cloud?"});
+                        hint_of_cloud(options.preemption)});
   } catch (const ConfigError& error) {
     append(problems, error.problems());
   }

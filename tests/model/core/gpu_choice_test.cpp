@@ -59,6 +59,20 @@ TEST(ChooseGpu, NamesADriverThatFails) {
   EXPECT_EQ(choose_gpu(failing, kRelease).fault, "");
 }
 
+TEST(ChooseGpu, AsksForTheListThatNamesNoGpu) {
+  CudaDriver driver = driver_of({});
+  driver.hardware = {"10de:2684"};
+  EXPECT_THAT(choose_gpu(driver, kRelease).fault, HasSubstr("(PCI 10de:2684): does nvidia-smi list it?"));
+  driver.visible_devices = "3";
+  EXPECT_THAT(choose_gpu(driver, kRelease).fault, HasSubstr("(PCI 10de:2684): does CUDA_VISIBLE_DEVICES=3 begin with"));
+  driver.status = 802;  // of the driver, whatever the list says
+  EXPECT_THAT(choose_gpu(driver, kRelease).fault, HasSubstr("does nvidia-smi list it?"));
+  CudaDriver without_pci = driver_of({});
+  without_pci.release = "580.82.07";
+  without_pci.visible_devices = "GPU-0a1b";
+  EXPECT_THAT(choose_gpu(without_pci, kRelease).fault, HasSubstr("CUDA_VISIBLE_DEVICES=GPU-0a1b begin with"));
+}
+
 TEST(ChooseGpu, SeesHardwareThatNoDriverServes) {
   CudaDriver bare;
   bare.hardware = {"10de:2684"};

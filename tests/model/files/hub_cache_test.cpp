@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include "model/base/error.h"
 #include "tests/support/environment.h"
@@ -99,6 +101,16 @@ TEST_F(HubCache, FollowsTheVariablesOfHuggingFace) {
   environment.set("XDG_CACHE_HOME", "");
   environment.set("HOME", "/home/me");
   EXPECT_EQ(hub_cache_folder(), "/home/me/.cache/huggingface/hub");
+}
+
+// As cloud-init and systemd start a program: huggingface_hub then takes the user's folder, and not /.cache.
+TEST_F(HubCache, IsTheUsersWithoutHome) {
+  const passwd* user = ::getpwuid(::getuid());
+  if (user == nullptr) GTEST_SKIP() << "a user that the system does not know";
+  const std::string home = user->pw_dir;
+  test::Environment environment;
+  for (const char* name : {"HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME", "HOME"}) environment.unset(name);
+  EXPECT_EQ(hub_cache_folder(), home + "/.cache/huggingface/hub");
 }
 
 }  // namespace

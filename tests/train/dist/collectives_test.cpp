@@ -309,6 +309,26 @@ TEST(Collectives, ErrorsOfThisRankArePassedOn) {
   }
 }
 
+// As a container with Docker's 64 MiB of /dev/shm answers two ranks: NCCL's reason is not in the first line.
+TEST(Collectives, TheReasonOfNcclIsSaid) {
+  FakePeers peers;
+  Collectives collectives([] { return c10::make_intrusive<FakeBackend>(Script{}); }, peers, {1s});
+  const auto hint_of = [&](const std::string& text) {
+    try {
+      collectives.attempt("testing", [&] { throw std::runtime_error(text); });
+    } catch (const PeerLostError& error) {
+      return error.problems().front().hint;
+    }
+    return std::string("no error");
+  };
+  const std::string first = "NCCL error in: NCCLUtils.cpp:94, unhandled system error, NCCL version 2.28.9";
+  const std::string kind = "\nncclSystemError: System call failed.";
+  EXPECT_EQ(hint_of(first + kind + "\nLast error:\nError while creating /dev/shm/nccl-1: No space left\nmore"),
+            first + ": Error while creating /dev/shm/nccl-1: No space left");
+  EXPECT_EQ(hint_of(first + kind + "\nLast error:\n"), first);
+  EXPECT_EQ(hint_of(first + kind), first);
+}
+
 TEST(Collectives, ABackendThatCannotBeMadeIsALostPeer) {
   FakePeers peers;
   const auto gate = std::make_shared<Gate>();
