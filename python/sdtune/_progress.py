@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,9 +66,9 @@ class Recorder:
 
     def on_step(self, event: _native.StepEvent) -> None:
         with self._lock:
-            before = self.losses[-1] if self.losses else event.loss
+            before = self.losses[-1] if self.losses and math.isfinite(self.losses[-1]) else event.loss
             self.steps.append(event.step)
-            self.losses.append(SMOOTHING * before + (1 - SMOOTHING) * event.loss if event.loss == event.loss else before)
+            self.losses.append(SMOOTHING * before + (1 - SMOOTHING) * event.loss if math.isfinite(event.loss) else before)
             self._last, self._phase = event, ("training", event.step, event.total_steps)
 
     def on_checkpoint(self, event: _native.CheckpointEvent) -> None:

@@ -113,7 +113,12 @@ def test_figures_are_those_of_the_events() -> None:
     assert (now.step, now.total_steps, now.loss, now.eta, now.identity) == (20, 40, 0.5, 60.0, 0.75)
     assert "ETA 01:00" in _live_view.state_html(recorder) and "likeness 0.75" in _live_view.state_html(recorder)
     recorder.on_step(SimpleNamespace(step=21, total_steps=40, loss=float("nan"), images_per_s=2.0, elapsed=33.0))
+    recorder.on_step(SimpleNamespace(step=22, total_steps=40, loss=float("inf"), images_per_s=2.0, elapsed=36.0))
     assert recorder.losses[-1] == 0.5, "one bad step does not take the curve away"
+    fresh = _progress.Recorder()
+    for step, loss in ((1, float("nan")), (2, 0.25)):
+        fresh.on_step(SimpleNamespace(step=step, total_steps=40, loss=loss, images_per_s=2.0, elapsed=1.0))
+    assert fresh.losses[-1] == 0.25, "nor does a bad first one"
 
 
 def test_a_front_end_that_fails_does_not_end_the_run(tiny_sd1: Path, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ std::vector<torch::Tensor> read_best_weights(const fs::path& folder, const std::
     std::vector<torch::Tensor> weights;
     for (const TrainedParameter& parameter : parameters) weights.push_back(stored_weight(file, parameter));
     return weights;
-  } catch (const WeightError& error) {
+  } catch (const Error& error) {  // a file that the disk cannot read is a DataError
     throw CheckpointError(error.problems());
   }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "model/files/base64.h"
 #include "model/files/file_system.h"
 #include "model/image/image_read.h"
+#include "model/image/png_text.h"
 #include "model/image/png_write.h"
 #include "train/observe/html_text.h"
 
@@ -77,6 +79,10 @@ std::string content_of(const fs::path& file) {
   }
 }
 
+std::optional<std::string> prompt_of(const fs::path& image) {
+  return model::find_png_text(content_of(image), "prompt");
+}
+
 std::string figure(const std::string& image, const std::string& caption, const char* style = "") {
   if (image.empty()) return {};
   return std::string("<figure") + style + ">" + image + "<figcaption>" + caption + "</figcaption></figure>\n";
@@ -135,6 +141,7 @@ std::string PageImages::comparison(const ReportState& state, const ReportData& d
     if (steps.size() < 2 || steps.begin()->first != 0) return {};
     base = steps.begin()->second;
     model = steps.rbegin()->second;
+    if (prompt_of(base.front()) != prompt_of(model.front())) return {};  // another one since the run was resumed
     model_name = "step " + std::to_string(steps.rbegin()->first);
     for (const ChosenOption& option : data.options) {
       if (option.name == "validation_prompt") prompt = option.value;

@@ -7,6 +7,7 @@
 
 #include "model/image/grid.h"
 #include "model/image/image_read.h"
+#include "model/image/png_text.h"
 #include "model/image/png_write.h"
 
 namespace sdtune::train {
@@ -15,14 +16,17 @@ namespace {
 
 constexpr const char* kGrid = "grid.png";
 
-// Those of an earlier attempt; none unless all are there.
-std::vector<Image> read_images(const std::filesystem::path& folder, const std::vector<std::uint64_t>& seeds) {
+// Those of an earlier attempt with these seeds and prompts; none unless all are there. A resumed run may have another
+// prompt, and images of two say nothing of what was learned.
+std::vector<Image> read_images(const std::filesystem::path& folder, const ValidationEvent& event) {
   std::vector<Image> images;
   std::error_code absent;
-  for (std::size_t i = 0; i < seeds.size(); ++i) {
-    const std::filesystem::path path = folder / preview_name(i, seeds[i]);
+  for (std::size_t i = 0; i < event.seeds.size(); ++i) {
+    const std::filesystem::path path = folder / preview_name(i, event.seeds[i]);
     if (!std::filesystem::exists(path, absent)) return {};
-    images.push_back(model::read_image(path));
+    const std::string bytes = read_file(path);
+    if (model::find_png_text(bytes, "prompt") != event.prompts.at(i)) return {};
+    images.push_back(model::decode_image(bytes, path.string()));
   }
   return images;
 }
@@ -74,7 +78,7 @@ void Preview::write(const ValidationEvent& event) {
     write_file_atomically(files_, folder / preview_name(i, event.seeds.at(i)), preview_png(event, i));
   }
   if (event.step == 0) base_ = event.images;
-  if (base_.empty()) base_ = read_images(preview_folder(samples_, 0), event.seeds);
+  if (base_.empty()) base_ = read_images(preview_folder(samples_, 0), event);
   write_grid(event, folder);
 }
 

@@ -40,7 +40,7 @@ class Preview : public Observer {
   Warn warn_;
   bool warned_ = false;
   std::filesystem::path samples_;
-  std::vector<Image> base_;  // the images of step 0, of this attempt or an earlier one
+  std::vector<Image> base_;  // the images of step 0, of this attempt or of an earlier one with the same prompt
 };
 
 }  // namespace sdtune::train

@@ -4,10 +4,12 @@
 #include <cctype>
 #include <set>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "model/base/error.h"
 #include "model/files/file_system.h"
+#include "train/observe/step_lines.h"
 
 namespace sdtune::train {
 
@@ -27,10 +29,16 @@ std::string text_of(const fs::path& path) {
 
 std::vector<Json> read_lines(const fs::path& path) {
   std::vector<Json> lines;
-  std::istringstream content(text_of(path));
-  for (std::string text; std::getline(content, text);) {
-    Json line = Json::parse(text, nullptr, false);
-    if (line.is_object() && line.contains("step") && line["step"].is_number_integer()) lines.push_back(std::move(line));
+  if (!is_file(path)) return lines;
+  try {
+    for_each_line(path, [&](std::string_view text) {
+      Json line = Json::parse(text, nullptr, false);
+      if (line.is_object() && line.contains("step") && line["step"].is_number_integer()) {
+        lines.push_back(std::move(line));
+      }
+    });
+  } catch (const DataError&) {
+    return {};
   }
   return lines;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <system_error>
 #include <utility>
 
@@ -90,13 +91,18 @@ void ReportPage::write() {
   try {
     write_file_atomically(files_, path, page());
   } catch (const Error& error) {
-    if (!std::exchange(warned_, true) && warn_) {
-      warn_({path.string(), error.problems().front().what, "the run itself is as it should be"});
-    }
+    warn_once(path, error.problems().front().what);
+  } catch (const std::exception& error) {  // of a disk that is gone for a moment, of a record that others changed
+    warn_once(path, error.what());
   }
   is_writing_ = false;
   const double ended = clock_();
   next_ = ended + std::max(kShortestInterval, kCostFactor * (ended - began));
+}
+
+void ReportPage::warn_once(const fs::path& path, const std::string& what) {
+  if (std::exchange(warned_, true) || !warn_) return;
+  warn_({path.string(), what, "the run itself is as it should be"});
 }
 
 std::string ReportPage::page() {

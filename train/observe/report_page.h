@@ -1,6 +1,7 @@
 // report.html: what a run does and did, in one file that opens offline, needs no script and can be sent.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -35,6 +36,7 @@ class ReportPage : public Observer {
  private:
   void remove_comparison();
   void write();
+  void warn_once(const std::filesystem::path& path, const std::string& what);
   std::string page();
 
   FileSystem& files_;

@@ -152,7 +152,9 @@ std::string ledger_table(const ReportState& state, const ReportData& data) {
   for (const Json& attempt : data.record.value("attempts", Json::array())) {
     if (!attempt.is_object()) continue;
     const Json started = attempt.value("started", Json()), ended = attempt.value("ended", Json(state.now));
-    const double seconds = started.is_number() && ended.is_number() ? ended.get<double>() - started.get<double>() : 0;
+    const bool has_times = started.is_number() && ended.is_number();
+    // A clock that was set back in between gives no time less than none.
+    const double seconds = has_times ? std::max(0.0, ended.get<double>() - started.get<double>()) : 0;
     const Json code = attempt.value("exit_code", Json());
     const Json cause = attempt.value("cause", Json());
     std::string end = cause.is_string() ? cause.get<std::string>() : "goes on";

@@ -1,17 +1,24 @@
 #include "train/observe/step_lines.h"
 
-#include "model/files/file_system.h"
-
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
+
+#include "model/files/file_system.h"
+#include "model/files/read_pieces.h"
 
 namespace sdtune::train {
 
 namespace {
+
+constexpr std::size_t kLongestLogLine = std::size_t{1} << 20;  // bytes; a step's has less than 1000
+constexpr std::size_t kWrittenAtOnce = std::size_t{1} << 20;   // bytes
 
 // The step of a line, or nothing when the line is not one of ours.
 std::optional<std::int64_t> step_of(std::string_view line) {
@@ -20,22 +27,29 @@ std::optional<std::int64_t> step_of(std::string_view line) {
   return json["step"].get<std::int64_t>();
 }
 
-// Without the newline; a last line that was cut short is none.
-void for_each_line(std::string_view content, const std::function<void(std::string_view)>& use) {
-  for (std::size_t begin = 0; begin < content.size();) {
-    const std::size_t end = content.find('\n', begin);
-    if (end == std::string_view::npos) return;
-    use(content.substr(begin, end - begin));
-    begin = end + 1;
-  }
-}
-
 }  // namespace
+
+void for_each_line(const std::filesystem::path& path, const std::function<void(std::string_view)>& use) {
+  std::string line;
+  bool is_too_long = false;
+  read_pieces(path, PageCache::kKeep, [&](std::span<const std::byte> piece) {
+    std::string_view rest(reinterpret_cast<const char*>(piece.data()), piece.size());
+    for (std::size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1)) {
+      line.append(rest.substr(0, end));
+      if (!is_too_long) use(line);
+      line.clear();
+      is_too_long = false;
+    }
+    line.append(rest);  // a last line that was cut short stays here
+    is_too_long = is_too_long || line.size() > kLongestLogLine;
+    if (is_too_long) line.clear();
+  });
+}
 
 bool has_step_line(const std::filesystem::path& path, std::int64_t step) {
   if (!is_file(path)) return false;
   bool found = false;
-  for_each_line(read_file(path), [&](std::string_view line) { found = found || step_of(line) == step; });
+  for_each_line(path, [&](std::string_view line) { found = found || step_of(line) == step; });
   return found;
 }
 
@@ -52,13 +66,26 @@ void StepLines::open(const std::filesystem::path& path, std::int64_t step) {
 
 void StepLines::drop_lines_after(std::int64_t step) {
   if (!is_file(path_)) return;
-  const std::string content = read_file(path_);
-  std::string kept;
-  for_each_line(content, [&](std::string_view line) {
+  std::vector<bool> is_kept;  // of each line
+  std::uintmax_t size = 0;  // of those that stay
+  for_each_line(path_, [&](std::string_view line) {
     const std::optional<std::int64_t> at = step_of(line);
-    if (at && *at <= step) kept.append(line).append("\n");
+    is_kept.push_back(at && *at <= step);
+    if (is_kept.back()) size += line.size() + 1;
   });
-  if (kept != content) write_file_atomically(files_, path_, kept);
+  std::error_code status;
+  if (size == std::filesystem::file_size(path_, status)) return;
+  write_file_atomically(files_, path_, [&](OutputFile& file) {
+    std::string kept;
+    std::size_t next = 0;
+    for_each_line(path_, [&](std::string_view line) {
+      if (next < is_kept.size() && is_kept[next++]) kept.append(line).append("\n");
+      if (kept.size() < kWrittenAtOnce) return;
+      file.write(std::as_bytes(std::span(kept)));
+      kept.clear();
+    });
+    file.write(std::as_bytes(std::span(kept)));
+  });
 }
 
 void StepLines::append(const Json& line) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "model/base/json.h"
@@ -16,6 +17,11 @@ namespace sdtune::train {
 
 // Told once when a log cannot be written; the run continues.
 using Warn = std::function<void(const Problem&)>;
+
+// Calls `use` with each whole line of a log, without its newline, whatever the log's size: a long run's is larger than
+// read_file takes. A line far longer than ours is passed over, as are the zeros that some disks leave after a loss of
+// power. Throws DataError naming the path when it cannot be read.
+void for_each_line(const std::filesystem::path& path, const std::function<void(std::string_view)>& use);
 
 // Whether the file has a whole line of that step.
 bool has_step_line(const std::filesystem::path& path, std::int64_t step);

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
+#include <string_view>
+#include <utility>
 
 #include "model/base/clock.h"
 #include "model/files/json_file.h"
@@ -17,15 +18,19 @@ std::int64_t whole_seconds_since_1970() {
   return static_cast<std::int64_t>(seconds_since_1970());
 }
 
-// The last line of metrics.jsonl that attempt `number` wrote; null for none.
+// The last line of metrics.jsonl that attempt `number` wrote; null for none, and where the file cannot be read: no run
+// is refused for want of it.
 Json last_line(const RunFolder& folder, std::int64_t number) {
   Json last;
   if (!is_file(folder.metrics())) return last;
-  std::istringstream lines(read_file(folder.metrics()));
-  for (std::string line; std::getline(lines, line);) {
-    Json json = Json::parse(line, nullptr, false);
-    const bool is_step = json.is_object() && json.value("step", Json()).is_number_integer();
-    if (is_step && json.value("attempt", Json()) == number) last = std::move(json);
+  try {
+    for_each_line(folder.metrics(), [&](std::string_view line) {
+      Json json = Json::parse(line, nullptr, false);
+      const bool is_step = json.is_object() && json.value("step", Json()).is_number_integer();
+      if (is_step && json.value("attempt", Json()) == number) last = std::move(json);
+    });
+  } catch (const DataError&) {
+    return nullptr;
   }
   return last;
 }

@@ -53,7 +53,7 @@ std::string lasting_name(const std::string& base) {
 }
 
 // In both namings, so that diffusers and A1111-style tools load it as it is.
-void export_lora(FileSystem& files, Run& run, const std::vector<torch::Tensor>& trained) {
+void export_lora(FileSystem& files, Run& run, const std::vector<torch::Tensor>& trained, std::int64_t step) {
   const model::LoraWeights weights = trained_lora(run, trained);
   const std::string name = run.folder.name();
   const ModelNote note{.trigger = trained_trigger(run),
@@ -63,7 +63,7 @@ void export_lora(FileSystem& files, Run& run, const std::vector<torch::Tensor>& 
   write_folder_atomically(files, run.folder.model(), [&](const std::filesystem::path& folder) {
     model::write_lora(files, folder / model::kLoraFile, run.bundle, weights, model::LoraStyle::kDiffusers);
     model::write_lora(files, folder / (name + ".safetensors"), run.bundle, weights, model::LoraStyle::kKohya, {},
-                      lora_metadata(run, name, note.trigger));
+                      lora_metadata(run, name, note.trigger, step));
     // With the base's own scheduler images would be wrong, so the LoRA carries the one it was trained with.
     if (run.config.objective.rescale_betas_zero_snr) model::save_scheduler(files, run.bundle, folder);
     write_model_note(files, note, folder);
@@ -135,10 +135,10 @@ std::vector<torch::Tensor> result_weights(const Run& run) {
   return weights;
 }
 
-void export_model(FileSystem& files, Run& run, const std::vector<torch::Tensor>& weights) {
+void export_model(FileSystem& files, Run& run, const std::vector<torch::Tensor>& weights, std::int64_t step) {
   const torch::NoGradGuard no_grad;
   if (run.is_lora()) {
-    export_lora(files, run, weights);
+    export_lora(files, run, weights, step);
   } else {
     export_bundle(files, run, weights);
   }

@@ -3,6 +3,7 @@
 
 #include <torch/types.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "model/files/file_system.h"
@@ -15,7 +16,8 @@ namespace sdtune::train {
 std::vector<torch::Tensor> result_weights(const Run& run);
 
 // Writes model/ as a diffusers folder in float32, of these weights: one of each of run.shards->parameters(), in that
-// order. Afterwards the modules hold float32. sdtune.json beside it names the words that call the subject.
-void export_model(FileSystem& files, Run& run, const std::vector<torch::Tensor>& weights);
+// order. Afterwards the modules hold float32. sdtune.json beside it names the words that call the subject. `step`: that
+// the weights are of.
+void export_model(FileSystem& files, Run& run, const std::vector<torch::Tensor>& weights, std::int64_t step);
 
 }  // namespace sdtune::train

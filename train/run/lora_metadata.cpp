@@ -79,12 +79,13 @@ void add_data(Metadata& metadata, const Run& run) {
   metadata["ss_enable_bucket"] = run.config.data.enable_bucket ? "True" : "False";
 }
 
-void add_training(Metadata& metadata, const Run& run) {
+void add_training(Metadata& metadata, const Run& run, std::int64_t step) {
   const RunOptions& options = run.config.run;
   const OptimOptions& optim = run.config.optim;
   const double text_rate = optim.text_encoder_lr.value_or(optim.learning_rate);
   metadata["ss_seed"] = std::to_string(options.seed);
-  metadata["ss_max_train_steps"] = metadata["ss_steps"] = std::to_string(run.total_steps);
+  metadata["ss_max_train_steps"] = std::to_string(run.total_steps);
+  metadata["ss_steps"] = std::to_string(step);
   metadata["ss_learning_rate"] = metadata["ss_unet_lr"] = fmt::format("{}", optim.learning_rate);
   metadata["ss_text_encoder_lr"] = run.trains_text() ? fmt::format("{}", text_rate) : "None";
   metadata["ss_lr_scheduler"] = optim.lr_scheduler;
@@ -106,7 +107,8 @@ void add_training(Metadata& metadata, const Run& run) {
 
 }  // namespace
 
-std::map<std::string, std::string> lora_metadata(const Run& run, const std::string& title, const std::string& trigger) {
+std::map<std::string, std::string> lora_metadata(const Run& run, const std::string& title, const std::string& trigger,
+                                                 std::int64_t step) {
   const std::optional<model::ModelFamily> family = model::published_family(run.bundle);
   const std::string base =
       valid_text(public_base_name(run.config.run.base.empty() ? run.bundle.folder.string() : run.config.run.base));
@@ -122,7 +124,7 @@ std::map<std::string, std::string> lora_metadata(const Run& run, const std::stri
     metadata["ss_v2"] = *family == model::ModelFamily::kSd2 ? "True" : "False";
   }
   add_data(metadata, run);
-  add_training(metadata, run);
+  add_training(metadata, run, step);
   Metadata spec = model::model_spec(run.bundle, family, valid_text(title));
   // A base of one's own is an architecture of its own.
   spec["architecture"] = (family ? spec["architecture"] : base) + "/lora";

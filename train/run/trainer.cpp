@@ -293,7 +293,7 @@ TrainResult Trainer::finished(std::int64_t done) {
     if (identity_) best = identity_->best();
     if (best) result.model_step = best->step;
     give_back_memory();  // of the steps: writing and reading takes some of its own
-    export_model(real_file_system(), run_, best ? best->weights : weights);
+    export_model(real_file_system(), run_, best ? best->weights : weights, result.model_step);
   });
   take_saved_or_warn("the run is finished and its model is whole");
   result.output = run_.folder.root;

@@ -158,7 +158,8 @@ void TrackerLog::take(const Json& reply) {
 }
 
 void TrackerLog::keep_id(const std::string& tracker, const std::string& id) {
-  if (ids_.value(tracker, "") == id) return;
+  const auto known = ids_.find(tracker);  // not a text where someone edited the file: then it is replaced
+  if (known != ids_.end() && *known == id) return;
   ids_[tracker] = id;
   try {
     write_file_atomically(files_, folder_ / kIds, ids_.dump(2) + "\n");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/files/manifest.h"
 #include "tests/support/faulty_file_system.h"
 #include "tests/support/scratch_folder.h"
 #include "train/checkpoint/checkpoint_folder.h"
@@ -55,6 +56,23 @@ TEST(BestWeights, DamageIsFound) {
   scratch.write("best/weights.safetensors", bytes);
   EXPECT_THROW(read_best_weights(folder, make_two_weights()->parameters(), {"exam", 10}), CheckpointError);
 }
+
+#if defined(__linux__)
+// A file whose first byte no one can read, as on a disk with a bad block.
+TEST(BestWeights, ThatTheDiskCannotReadAreNone) {
+  const ScratchFolder scratch;
+  const fs::path folder = scratch.path() / "best";
+  write_best_step(real_file_system(), folder, 10);
+  fs::remove(folder / kWeightsFile);
+  fs::create_symlink("/proc/self/mem", folder / kWeightsFile);
+  Manifest manifest = Manifest::read(folder);
+  for (ManifestEntry& entry : manifest.files) {
+    if (entry.name == kWeightsFile) entry.size = 0;
+  }
+  manifest.write(real_file_system(), folder);
+  EXPECT_THROW(read_best_weights(folder, make_two_weights()->parameters(), {"exam", 10}), CheckpointError);
+}
+#endif
 
 bool holds_step(const fs::path& folder, std::int64_t step) {
   try {

@@ -1,6 +1,7 @@
 // What is compared with the real TensorBoard is in tests/python/test_observe.py; here are the faults.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -60,6 +61,23 @@ TEST_F(Logs, ResumeDropsLaterLinesAndATornOne) {
   EXPECT_EQ(steps(), (std::vector<std::int64_t>{1, 2, 3}));
 }
 
+// Zeros in the middle, as a loss of power leaves them, make it larger than a file that is read as a whole may be.
+TEST_F(Logs, ResumeDropsLaterLinesOfALogOfAnySize) {
+  const auto fail = [](const Problem& problem) { ADD_FAILURE() << problem.line(); };
+  {
+    MetricsLog log(real_file_system(), fail);
+    log.on_start(summary(0));
+    for (std::int64_t step = 1; step <= 2; ++step) log.on_step(at_step(step));
+  }
+  fs::resize_file(folder_ / "metrics.jsonl", (std::uintmax_t{1} << 30) + 1);
+  std::ofstream(folder_ / "metrics.jsonl", std::ios::app) << "\n{\"step\": 3}\n";
+  MetricsLog log(real_file_system(), fail);
+  log.on_start(summary(2));
+  log.on_step(at_step(3));
+  EXPECT_LT(fs::file_size(folder_ / "metrics.jsonl"), 10'000U);
+  EXPECT_EQ(steps(), (std::vector<std::int64_t>{1, 2, 3}));
+}
+
 TEST_F(Logs, FailureWarnsOnceAndDoesNotThrow) {
   fs::create_directories(folder_ / "metrics.jsonl");
   int warnings = 0;
@@ -75,6 +93,23 @@ TEST_F(Logs, PreviewWritesNoGridForOneImage) {
   preview.on_validation({5, {Image{2, 2, std::vector<std::uint8_t>(12, 7)}}, {"p"}, {3}});
   EXPECT_TRUE(fs::exists(folder_ / "samples/step-00000005/00_seed-3.png"));
   EXPECT_FALSE(fs::exists(folder_ / "samples/step-00000005/grid.png"));
+}
+
+// A resumed run may have another prompt, of which there is no image of the base.
+TEST_F(Logs, PreviewShowsTheBaseOfTheSamePromptAlone) {
+  const std::vector<Image> images = {Image{8, 8, std::vector<std::uint8_t>(192, 7)}};
+  Preview first(real_file_system(), {});
+  first.on_start(summary(0));
+  first.on_validation({0, images, {"p"}, {3}});
+  Preview same(real_file_system(), {});
+  same.on_start(summary(4));
+  same.on_validation({5, images, {"p"}, {3}});
+  EXPECT_TRUE(fs::exists(folder_ / "samples/step-00000005/grid.png"));
+  Preview other(real_file_system(), {});
+  other.on_start(summary(5));
+  other.on_validation({6, images, {"another"}, {3}});
+  EXPECT_TRUE(fs::exists(folder_ / "samples/step-00000006/00_seed-3.png"));
+  EXPECT_FALSE(fs::exists(folder_ / "samples/step-00000006/grid.png"));
 }
 
 }  // namespace

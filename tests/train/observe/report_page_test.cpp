@@ -120,6 +120,26 @@ TEST_F(Report, ThatCannotBeWrittenWarnsOnce) {
   EXPECT_THAT(warnings_[0], HasSubstr("the run itself is as it should be"));
 }
 
+// A time beyond every calendar; a disk that is gone for a moment ends in the same place.
+TEST_F(Report, ThatCannotBeMadeWarnsOnceAndEndsNoRun) {
+  scratch_.write("run.json", R"({"attempts": [{"attempt": 1, "started": 1e17}]})");
+  ReportPage report = page(real_file_system());
+  report.on_start(summary());
+  now_ += 30;
+  report.on_step({});
+  report.on_end({RunEnd::kDone, 60, 60});
+  ASSERT_EQ(warnings_.size(), 1U);
+  EXPECT_THAT(warnings_[0], HasSubstr("the run itself is as it should be"));
+}
+
+TEST_F(Report, AClockThatWasSetBackCostsNothing) {
+  scratch_.write("run.json", R"({"attempts": [{"attempt": 1, "started": 8000, "ended": 4400, "cause": "SIGTERM"}]})");
+  ReportPage report = page(real_file_system(), 3.0);
+  report.on_start(summary());
+  report.on_end({RunEnd::kStopped});
+  EXPECT_THAT(text(), HasSubstr("<td>0.00</td><td>SIGTERM</td>"));
+}
+
 TEST_F(Report, ShowsPhotosThenBaseAndModelThenTheRest) {
   for (const char* name : {"me.png", "samples/step-00000000/00_seed-3.png", "samples/step-00000060/00_seed-3.png"}) {
     write_grey(name, 99);
@@ -225,6 +245,24 @@ TEST_F(Report, ShowsAFileThatHasChangedAsItIs) {
   EXPECT_NE(before, "");
   EXPECT_NE(image_of("step 60, seed 3"), before);
   EXPECT_EQ(image_of("base, seed 3"), base);
+}
+
+TEST_F(Report, ComparesNoImagesOfTwoPrompts) {
+  const auto write_of = [this](const std::string& step, const std::string& prompt) {
+    write_grey("samples/step-" + step + "/00_seed-3.png", 99);  // makes the folder
+    model::write_png(real_file_system(), scratch_.path() / "samples" / ("step-" + step) / "00_seed-3.png",
+                     Image{8, 8, std::vector<std::uint8_t>(192, 99)}, {{"prompt", prompt}});
+  };
+  RunSummary resumed = summary();
+  resumed.first_step = 60;
+  write_of("00000000", "a man");
+  for (const char* prompt : {"a man", "a woman"}) {
+    write_of("00000060", prompt);
+    ReportPage report = page(real_file_system());
+    report.on_start(resumed);
+    report.on_end({RunEnd::kDone, 60, 60});
+    EXPECT_EQ(image_of("base, seed 3").empty(), prompt == std::string("a woman")) << prompt;
+  }
 }
 
 // Of an attempt that was resumed from a step before them, with other options perhaps.

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 
 #include "model/files/json_file.h"
 #include "tests/support/scratch_folder.h"
@@ -33,6 +35,17 @@ TEST_F(Ledger, AKilledAttemptIsFilledInFromItsMetrics) {
   EXPECT_TRUE(attempt["exit_code"].is_null());
   EXPECT_EQ(attempt["cause"], "not known: it was killed, or the machine was lost");
   EXPECT_EQ(seconds_of(attempts_before(folder_, 6)), 90);
+}
+
+// More than a file that is read as a whole may have: a run of millions of steps must resume after a kill.
+TEST_F(Ledger, AKilledAttemptIsFilledInFromALogOfAnySize) {
+  write_attempts({{{"attempt", 1}, {"first_step", 0}, {"started", 1000}}});
+  const std::filesystem::path log = scratch_.write("metrics.jsonl", "{\"attempt\":1,\"step\":6,\"time\":1060.5}\n");
+  std::filesystem::resize_file(log, (std::uintmax_t{1} << 30) + 1);
+  std::ofstream(log, std::ios::app) << "\n{\"attempt\":1,\"step\":9,\"time\":1090.5}\n";
+  const Json attempt = attempts_before(folder_, 6).at(0);
+  EXPECT_EQ(attempt["ended"], 1090);
+  EXPECT_EQ(attempt["last_step"], 9);
 }
 
 TEST_F(Ledger, AnAttemptWithoutAStepTookNoTimeThatIsKnown) {

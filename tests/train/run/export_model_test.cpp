@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "model/files/file_system.h"
+#include "model/weights/safetensors_file.h"
 #include "tests/support/no_portrait_readers.h"
 #include "tests/support/tiny_training.h"
 #include "train/config/run_folder.h"
@@ -40,6 +41,16 @@ TEST_F(ExportModel, TakesTheBasesOwnDefaultsAlong) {
   const std::filesystem::path model = trained();
   EXPECT_EQ(read_file(model / "sdtune_defaults_lora.yaml"), text);
   EXPECT_FALSE(is_file(model / "sdtune_defaults.yaml"));  // the base has none
+}
+
+// Of a budget that is spent at once: what kohya's tools show are the steps of these weights.
+TEST_F(ExportModel, SaysTheStepsOfItsWeights) {
+  config_.run.method = "lora";
+  config_.run.max_train_steps = 3;
+  config_.rental.max_hours = 1e-9;
+  const model::SafetensorsFile file(trained() / "run.safetensors");
+  EXPECT_EQ(file.header().metadata.at("ss_steps"), "0");
+  EXPECT_EQ(file.header().metadata.at("ss_max_train_steps"), "3");
 }
 
 }  // namespace

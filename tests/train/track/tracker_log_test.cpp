@@ -126,6 +126,17 @@ TEST_F(TrackerLogTest, DamagedIdsBeginANewRun) {
   EXPECT_EQ(lines().at(0)["ids"], Json::object());
 }
 
+// As someone leaves them who wants a new one.
+TEST_F(TrackerLogTest, AnIdThatIsNoTextIsReplaced) {
+  folder_.write("me/trackers.json", "{\"wandb\": null}");
+  TrackerLog log = this->log();
+  log.on_start(summary(2, 3));
+  log.on_end({});
+  EXPECT_TRUE(lines().at(0)["ids"]["wandb"].is_null());
+  EXPECT_EQ(read_json(folder_.path() / "me/trackers.json")["wandb"], "r1");
+  EXPECT_TRUE(said_.empty()) << said_.front();
+}
+
 TEST_F(TrackerLogTest, ValidationImagesAreNamedWithPromptAndSeed) {
   TrackerLog log = this->log();
   log.on_start(summary(1, 0));
