@@ -28,6 +28,7 @@ constexpr SolverName kSolvers[] = {
     {"dpm++2m_sde", "DPM++ 2M SDE", "", "_exponential"},
     {"dpm++sde", "DPM++ SDE", "DPMSolverSDEScheduler", "_karras"},
     {"unipc", "UniPC", "UniPCMultistepScheduler"},
+    {"deis", "DEIS", "DEISMultistepScheduler"},
     {"lcm", "LCM", "LCMScheduler"},
 };
 

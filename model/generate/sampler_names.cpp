@@ -27,6 +27,7 @@ constexpr SamplerRow kRows[] = {
     {"dpm++2m_sde", "DPMSolverMultistepScheduler", "sde-dpmsolver++", true, true, true},
     {"dpm++sde", "DPMSolverSDEScheduler", nullptr, true, true, false},
     {"unipc", "UniPCMultistepScheduler", nullptr, true, true, false},
+    {"deis", "DEISMultistepScheduler", nullptr, true, true, false},
     {"lcm", "LCMScheduler", nullptr, false, false, false},
 };
 

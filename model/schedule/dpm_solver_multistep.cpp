@@ -13,6 +13,12 @@ namespace {
 // Runs of fewer steps end with lower orders (lower_order_final).
 constexpr std::int64_t kShortRun = 15;
 
+// DEIS' algorithm, where the config was its, becomes the default (as in diffusers).
+Json with_own_algorithm(Json config) {
+  if (config["algorithm_type"] == "deis") config["algorithm_type"] = "dpmsolver++";
+  return config;
+}
+
 }  // namespace
 
 ConfigKeys DpmSolverMultistepScheduler::keys() {
@@ -21,7 +27,7 @@ ConfigKeys DpmSolverMultistepScheduler::keys() {
                     spacing_keys("linspace"),
                     sigma_curve_keys(),
                     solver_keys(),
-                    {{"algorithm_type", "dpmsolver++", {"dpmsolver++", "sde-dpmsolver++"}},
+                    {{"algorithm_type", "dpmsolver++", {"dpmsolver++", "sde-dpmsolver++", "deis"}},
                      // UniPC's and DEIS' solvers, where the config was theirs, stand for the default (as in diffusers).
                      {"solver_type", "midpoint", {"midpoint", "heun", "bh1", "bh2", "logrho"}},
                      {"euler_at_final", false},
@@ -33,7 +39,7 @@ ConfigKeys DpmSolverMultistepScheduler::keys() {
 }
 
 DpmSolverMultistepScheduler::DpmSolverMultistepScheduler(const Json& config)
-    : LogSnrScheduler(kClassName, config, keys()),
+    : LogSnrScheduler(kClassName, with_own_algorithm(config), keys()),
       solver_order_(config["solver_order"]),
       is_sde_(config["algorithm_type"] == "sde-dpmsolver++"),
       is_heun_(config["solver_type"] == "heun") {}

@@ -1,5 +1,5 @@
 // What the solvers over lambda = log(alpha / sigma), half the log of the signal-to-noise ratio, share (DPM-Solver,
-// UniPC): samples alpha * x0 + sigma * noise with alpha^2 + sigma^2 = 1, and a place in the list of noise levels.
+// UniPC, DEIS): samples alpha * x0 + sigma * noise with alpha^2 + sigma^2 = 1, and a place in the list of noise levels.
 #pragma once
 
 #include <torch/types.h>

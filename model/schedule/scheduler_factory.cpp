@@ -8,6 +8,7 @@
 #include "model/base/nearest_name.h"
 #include "model/schedule/ddim.h"
 #include "model/schedule/ddpm.h"
+#include "model/schedule/deis_multistep.h"
 #include "model/schedule/dpm_solver_multistep.h"
 #include "model/schedule/dpm_solver_sde.h"
 #include "model/schedule/euler_ancestral_discrete.h"
@@ -45,6 +46,7 @@ const std::array kClasses = {
     scheduler_class<DpmSolverMultistepScheduler>(),
     scheduler_class<DpmSolverSdeScheduler>(),
     scheduler_class<UniPcMultistepScheduler>(),
+    scheduler_class<DeisMultistepScheduler>(),
     scheduler_class<LcmScheduler>(),
 };
 

@@ -15,6 +15,7 @@
 #include "model/schedule/align_your_steps.h"
 #include "model/schedule/ddim.h"
 #include "model/schedule/ddpm.h"
+#include "model/schedule/deis_multistep.h"
 #include "model/schedule/dpm_solver_multistep.h"
 #include "model/schedule/dpm_solver_sde.h"
 #include "model/schedule/euler_ancestral_discrete.h"
@@ -156,6 +157,7 @@ void register_schedulers(py::module_& module) {
   add_scheduler<model::DpmSolverMultistepScheduler>(module, "DPM-Solver++ and its SDE form (Lu et al. 2022).");
   add_scheduler<model::DpmSolverSdeScheduler>(module, "DPM++ SDE: two calls a step, with the noise of one motion.");
   add_scheduler<model::UniPcMultistepScheduler>(module, "Predictor and corrector in one call (Zhao et al. 2023).");
+  add_scheduler<model::DeisMultistepScheduler>(module, "Exponential integrator in log rho (Zhang and Chen 2022).");
   add_scheduler<model::LcmScheduler>(module, "Few steps of a latent consistency model (Luo et al. 2023).");
 }
 

@@ -12,7 +12,8 @@ from diffusers.schedulers.scheduling_utils import AysSchedules
 
 NAMES = ("DDPMScheduler", "DDIMScheduler", "PNDMScheduler", "EulerDiscreteScheduler",
          "EulerAncestralDiscreteScheduler", "HeunDiscreteScheduler", "LMSDiscreteScheduler",
-         "DPMSolverMultistepScheduler", "DPMSolverSDEScheduler", "UniPCMultistepScheduler", "LCMScheduler")
+         "DPMSolverMultistepScheduler", "DPMSolverSDEScheduler", "UniPCMultistepScheduler", "DEISMultistepScheduler",
+         "LCMScheduler")
 SPACINGS = ("leading", "linspace", "trailing")
 CURVES = ({}, {"use_karras_sigmas": True}, {"use_exponential_sigmas": True})
 
@@ -98,6 +99,17 @@ def unipc_cases() -> Iterator[tuple]:
     yield name, {"timestep_spacing": "leading", "steps_offset": 1, "solver_type": "midpoint"}, 20
 
 
+def deis_cases() -> Iterator[tuple]:
+    name = "DEISMultistepScheduler"
+    for options in grid(timestep_spacing=SPACINGS, solver_order=(1, 2, 3)):
+        for curve in CURVES:
+            yield name, options | curve, 8
+    for options in grid(prediction_type=("epsilon", "v_prediction", "sample"), lower_order_final=(True, False), solver_order=(2, 3)):
+        yield name, options, 7
+    yield name, {"timestep_spacing": "leading", "steps_offset": 1, "algorithm_type": "dpmsolver++", "solver_type": "bh2"}, 20
+    yield name, {"solver_order": 3}, 30
+
+
 def lcm_cases() -> Iterator[tuple]:
     for options in grid(prediction_type=("epsilon", "v_prediction", "sample"), clip_sample=(True, False),
                         original_inference_steps=(50, 20)):
@@ -161,5 +173,5 @@ def beta_cases() -> Iterator[tuple]:
 
 
 CASES = [case for cases in (ddpm_cases, ddim_cases, pndm_cases, euler_cases, euler_ancestral_cases, heun_cases,
-                            lms_cases, dpm_solver_cases, sde_cases, unipc_cases, lcm_cases,
+                            lms_cases, dpm_solver_cases, sde_cases, unipc_cases, deis_cases, lcm_cases,
                             schedule_cases, given_timesteps_cases, beta_cases) for case in cases()]

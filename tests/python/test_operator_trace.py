@@ -277,7 +277,7 @@ def test_an_event_that_is_read_early_is_a_wait(product: Product) -> None:
     assert record["step 2"].waits == {}
 
 
-@pytest.mark.parametrize("sampler", ["euler_a", "dpm++sde", "dpm++2m_sde", "unipc", "lcm", "heun", "pndm"])
+@pytest.mark.parametrize("sampler", ["euler_a", "dpm++sde", "dpm++2m_sde", "unipc", "deis", "lcm", "heun", "pndm"])
 def test_no_sampler_waits(product: Product, sampler: str) -> None:
     """Also those that draw noise at each step, or look back at several. The first step and the others are counted apart."""
     record = product.sample(BUNDLED, steps=6, sampler=sampler)

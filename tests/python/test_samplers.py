@@ -38,6 +38,7 @@ SAMPLERS = {
     "heun_trailing": ("HeunDiscreteScheduler", {"timestep_spacing": "trailing"}, 3),
     "lms_exponential": ("LMSDiscreteScheduler", {"use_exponential_sigmas": True}, 3),
     "unipc_trailing": ("UniPCMultistepScheduler", {"timestep_spacing": "trailing"}, 3),
+    "deis_karras": ("DEISMultistepScheduler", {"use_karras_sigmas": True}, 3),
     "dpm++sde": ("DPMSolverSDEScheduler", {}, 3),
     "lcm": ("LCMScheduler", {}, 3),
     "dpm++2m_ays": ("DPMSolverMultistepScheduler", {}, AysSchedules["StableDiffusionTimesteps"]),

@@ -20,7 +20,7 @@ TOLERANCE = 1e-4  # relative L2 of final latents
 PROMPT = "a photo of sks person on a beach"
 SCHEDULERS = ["DDPMScheduler", "DDIMScheduler", "PNDMScheduler", "EulerDiscreteScheduler",
               "EulerAncestralDiscreteScheduler", "HeunDiscreteScheduler", "LMSDiscreteScheduler",
-              "DPMSolverMultistepScheduler", "DPMSolverSDEScheduler", "UniPCMultistepScheduler", "LCMScheduler"]
+              "DPMSolverMultistepScheduler", "DPMSolverSDEScheduler", "UniPCMultistepScheduler", "DEISMultistepScheduler", "LCMScheduler"]
 Pair = tuple[Any, Any]
 
 

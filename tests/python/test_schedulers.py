@@ -147,6 +147,8 @@ MUTANTS = [
     ("UniPCMultistepScheduler", {}, {"disable_corrector": [3]}),
     ("UniPCMultistepScheduler", {}, {"use_exponential_sigmas": True}),
     ("UniPCMultistepScheduler", {"solver_order": 3}, {"solver_order": 3, "lower_order_final": False}),
+    ("DEISMultistepScheduler", {}, {"solver_order": 3}),
+    ("DEISMultistepScheduler", {}, {"solver_order": 1}),
     ("DPMSolverMultistepScheduler", {}, {"solver_order": 3}),
     ("DPMSolverMultistepScheduler", {}, {"solver_type": "heun"}),
     ("DPMSolverMultistepScheduler", {}, {"algorithm_type": "sde-dpmsolver++"}),
@@ -316,7 +318,7 @@ def test_add_noise_equals_diffusers(name: str) -> None:
     assert np.linalg.norm(other - expected) > 100 * TOLERANCE * np.linalg.norm(expected)
 
 
-@pytest.mark.parametrize("name", ["EulerDiscreteScheduler", "DPMSolverMultistepScheduler", "UniPCMultistepScheduler"])
+@pytest.mark.parametrize("name", ["EulerDiscreteScheduler", "DPMSolverMultistepScheduler", "UniPCMultistepScheduler", "DEISMultistepScheduler"])
 def test_a_begin_index_is_diffusers(name: str) -> None:
     """Noise of the place that was said, before the first step and within the run; until the next set_timesteps."""
     pair = theirs, ours = make_pair(name, {"use_karras_sigmas": True})

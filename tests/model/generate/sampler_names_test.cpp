@@ -67,7 +67,7 @@ TEST(SamplerNames, EachRunsAnotherWay) {
 TEST(SamplerNames, HoldWhatTheHandbookNames) {
   EXPECT_THAT(sampler_names(),
               ::testing::IsSupersetOf({"ddim", "ddpm", "pndm", "euler", "euler_a", "dpm++2m", "dpm++2m_sde", "heun",
-                                       "lms", "dpm++sde", "unipc", "lcm", "euler_karras", "dpm++2m_karras",
+                                       "lms", "dpm++sde", "unipc", "deis", "lcm", "euler_karras", "dpm++2m_karras",
                                        "dpm++2m_sde_karras", "heun_exponential", "euler_a_trailing", "dpm++2m_ays"}));
   EXPECT_THAT(sampler_names(), ::testing::Not(::testing::Contains("ddim_karras")));
   EXPECT_EQ(find_sampler("dpm++2m_sde_karras").changes.at("algorithm_type"), "sde-dpmsolver++");

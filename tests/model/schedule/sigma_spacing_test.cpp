@@ -39,7 +39,8 @@ TEST(SigmaTable, OfOneTimestepHasNoOther) {
 TEST(DistinctSigmas, AreAskedForWhereASolverDividesByTheirDistance) {
   const Json leading = {{"timestep_spacing", "leading"}, {"steps_offset", 1}};
   for (const char* name :
-       {"LMSDiscreteScheduler", "DPMSolverSDEScheduler", "DPMSolverMultistepScheduler", "UniPCMultistepScheduler"}) {
+       {"LMSDiscreteScheduler", "DPMSolverSDEScheduler", "DPMSolverMultistepScheduler", "UniPCMultistepScheduler",
+        "DEISMultistepScheduler"}) {
     const std::string line = refusal_of_steps(name, leading, 1000);
     EXPECT_NE(line.find("num_inference_steps"), std::string::npos) << name << line;
     EXPECT_NE(line.find("got 1000; allowed: fewer"), std::string::npos) << name << line;
@@ -47,7 +48,7 @@ TEST(DistinctSigmas, AreAskedForWhereASolverDividesByTheirDistance) {
     EXPECT_EQ(refusal_of_steps(name, {{"timestep_spacing", "trailing"}}, 1000), "") << name;
     EXPECT_EQ(refusal_of_steps(name, {{"use_karras_sigmas", true}}, 1000), "") << name;
   }
-  for (const char* name : {"DPMSolverMultistepScheduler", "UniPCMultistepScheduler"}) {
+  for (const char* name : {"DPMSolverMultistepScheduler", "UniPCMultistepScheduler", "DEISMultistepScheduler"}) {
     EXPECT_NE(refusal_of_steps(name, Json::object(), 1000), "") << name;  // linspace, rounded
     EXPECT_EQ(refusal_of_steps(name, Json::object(), 999), "") << name;
     EXPECT_EQ(refusal_of_steps(name, {{"solver_order", 1}}, 1000), "") << name;
@@ -57,7 +58,7 @@ TEST(DistinctSigmas, AreAskedForWhereASolverDividesByTheirDistance) {
 
 // The largest numbers of steps that are taken, with a model that sees what it is given.
 TEST(DistinctSigmas, GiveNumbers) {
-  for (const char* name : {"DPMSolverMultistepScheduler", "UniPCMultistepScheduler"}) {
+  for (const char* name : {"DPMSolverMultistepScheduler", "UniPCMultistepScheduler", "DEISMultistepScheduler"}) {
     const auto scheduler = make_scheduler(name, Json::object());
     scheduler->set_timesteps(999);
     FixedNoise none(torch::zeros({1, 1, 2, 2}));

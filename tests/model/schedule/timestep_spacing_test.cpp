@@ -27,7 +27,7 @@ TEST(TrailingSpacing, HasOneTimestepAStepAndNoneBelowZero) {
 
 TEST(TrailingSpacing, GivesNoSchedulerATimestepBelowZero) {
   for (const char* name : {"DDIMScheduler", "DDPMScheduler", "EulerDiscreteScheduler", "LMSDiscreteScheduler",
-                           "DPMSolverMultistepScheduler", "UniPCMultistepScheduler"}) {
+                           "DPMSolverMultistepScheduler", "UniPCMultistepScheduler", "DEISMultistepScheduler"}) {
     const auto scheduler = make_scheduler(name, {{"timestep_spacing", "trailing"}});
     for (const std::int64_t steps : {60, 61, 103}) {
       scheduler->set_timesteps(steps);
