@@ -1,8 +1,10 @@
 #include "model/lora/lora_file.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* kAdapterMetadata = "lora_adapter_metadata";
 
+// Values of PEFT's init_lora_weights with which a LoRA begins as a part of the base's weights and is taken out of them.
+// PEFT does so again when it reads the file.
+constexpr std::array kPartsOfTheBase = {"pissa", "olora", "corda", "loftq", "lora_ga"};
+
 // Whether a pattern of PEFT's names the layer: it is compared with the end of the path, with a ^ before it with all of
 // it.
 bool names_layer(const std::string& pattern, const std::string& layer) {
@@ -43,6 +49,7 @@ class AdapterMetadata {
     if (found == metadata.end() && file.path().filename() == "adapter_model.safetensors" && is_file(beside)) {
       json_ = read_json(beside);
     }
+    refuse_parts_of_the_base(file.path().string());
   }
 
   // alpha / r of PEFT's LoHa and LoKr, which counts also where both factors of a LoKr are whole.
@@ -66,6 +73,20 @@ class AdapterMetadata {
   }
 
  private:
+  // Of all components: "unet.init_lora_weights", in PEFT's own folder "init_lora_weights".
+  void refuse_parts_of_the_base(const std::string& where) const {
+    for (const auto& [key, value] : json_.items()) {
+      if (!key.ends_with("init_lora_weights") || !value.is_string()) continue;
+      const std::string way = value.get<std::string>();
+      for (const std::string_view part : kPartsOfTheBase) {
+        if (!way.starts_with(part)) continue;
+        throw WeightError(where,
+                          "holds a part of the base's weights, which would count twice (" + key + " is " + way + ")",
+                          "convert it in PEFT: save_pretrained with path_initial_model_for_weight_conversion");
+      }
+    }
+  }
+
   // What the patterns say of the layer, else what `key` says of all layers.
   std::optional<double> number_of(const std::string& patterns_key, const std::string& key,
                                   const std::string& layer) const {

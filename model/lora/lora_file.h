@@ -23,7 +23,8 @@ std::filesystem::path find_lora_file(const std::filesystem::path& path);
 // lora_adapter_metadata (diffusers since 0.34) or the adapter_config.json of PEFT's own folder, else it is the rank.
 // LoHa, LoKr and Tucker convolutions of LyCORIS come as what they add to the weight. Throws WeightError that counts and
 // names: keys that are no layer of this model, a matrix without its other half, nothing at all; DoRA, OFT and biases by
-// name; a matrix without a rank and an alpha that is not finite. Whether shapes fit the model is for check_lora to say.
+// name; a matrix without a rank, an alpha that is not finite, and what began as a part of the base (PiSSA). Whether
+// shapes fit the model is for check_lora to say.
 LoraWeights read_lora(const std::filesystem::path& path, const ModelBundle& bundle);
 
 // Writes the file whole or not at all and reads it again: it gets its name once every tensor and alpha came back

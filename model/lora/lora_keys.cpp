@@ -32,9 +32,24 @@ constexpr std::array kEndings = {Ending{".lora_linear_layer.down.weight", LoraRo
                                  Ending{".lora_B.weight", LoraRole::kUp},
                                  Ending{".alpha", LoraRole::kAlpha}};
 
-constexpr std::array kOtherMethods = {std::pair{"dora_scale"sv, "DoRA"sv},
-                                      std::pair{"lora_magnitude_vector"sv, "DoRA"sv},
-                                      std::pair{"oft_blocks"sv, "OFT"sv}, std::pair{"oft_diag"sv, "OFT"sv}};
+// Parts of names; one with a dot before it is how a name ends.
+constexpr std::array kOtherMethods = {
+    std::pair{"dora_scale"sv, "DoRA"sv},
+    std::pair{"lora_magnitude_vector"sv, "DoRA"sv},
+    std::pair{"oft_blocks"sv, "OFT"sv},
+    std::pair{"oft_diag"sv, "OFT"sv},
+    std::pair{"boft_R"sv, "BOFT"sv},
+    std::pair{"boft_s"sv, "BOFT"sv},
+    std::pair{"oft_R"sv, "OFT"sv},
+    std::pair{"ia3_l"sv, "IA3"sv},
+    std::pair{".on_input"sv, "IA3"sv},
+    std::pair{".a1.weight"sv, "GLoRA"sv},
+    std::pair{".diff"sv, "full LyCORIS"sv},
+    std::pair{".diff_b"sv, "full LyCORIS"sv},
+    std::pair{".w_norm"sv, "LyCORIS with norms"sv},
+    std::pair{".b_norm"sv, "LyCORIS with norms"sv},
+    std::pair{"bundle_emb"sv, "LoRA with embeddings"sv},  // OneTrainer's
+};
 
 constexpr const char* kUnetPrefix = "lora_unet_";
 constexpr const char* kTextPrefix = "lora_te";
@@ -114,7 +129,7 @@ LoraKeys::LoraKeys(const ModelBundle& bundle) {
 
 std::optional<LoraKey> LoraKeys::read(const std::string& stored, const std::string& where) const {
   for (const auto& [part, method] : kOtherMethods) {
-    if (stored.find(part) == std::string::npos) continue;
+    if (part.starts_with('.') ? !stored.ends_with(part) : stored.find(part) == std::string::npos) continue;
     throw WeightError(where, "is a " + std::string(method) + " (it holds " + stored + ")",
                       "LoRA, LoHa and LoKr on linear layers and convolutions can be read");
   }

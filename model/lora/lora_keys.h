@@ -30,7 +30,8 @@ class LoraKeys {
 
   // What a stored name means: PEFT's and diffusers' dotted names, old attention processors, kohya's names; wrappers'
   // prefixes (base_model.model., _orig_mod., module.) are passed over. Empty for what is no layer of this model. Throws
-  // WeightError naming `where` for methods that cannot be read: DoRA, OFT, PEFT's lora_bias.
+  // WeightError naming `where` for methods that cannot be read: DoRA, OFT, BOFT, IA3, GLoRA, LyCORIS' whole weights and
+  // norms, OneTrainer's embeddings, PEFT's lora_bias.
   std::optional<LoraKey> read(const std::string& stored, const std::string& where) const;
 
   // The name of the layer's tensor in a file of that style; LyCORIS is not written.

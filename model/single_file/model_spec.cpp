@@ -1,6 +1,6 @@
 #include "model/single_file/model_spec.h"
 
-#include "model/single_file/single_file_write.h"
+#include "model/schedule/prediction.h"
 
 namespace sdtune::model {
 namespace {
@@ -22,9 +22,10 @@ std::optional<ModelFamily> published_family(const ModelBundle& bundle) {
 
 std::map<std::string, std::string> model_spec(const ModelBundle& bundle, std::optional<ModelFamily> family,
                                               const std::string& title) {
-  const bool velocity = predicts_velocity(bundle.scheduler_config, bundle.folder.string());
-  std::map<std::string, std::string> spec = {
-      {"sai_model_spec", "1.0.0"}, {"title", title}, {"prediction_type", velocity ? "v" : "epsilon"}};
+  const PredictionType type = prediction_type_of(bundle.scheduler_config, bundle.folder.string());
+  const bool velocity = type == PredictionType::kVPrediction;
+  std::map<std::string, std::string> spec = {{"sai_model_spec", "1.0.0"}, {"title", title}};
+  if (type != PredictionType::kSample) spec["prediction_type"] = velocity ? "v" : "epsilon";
   if (family) spec["architecture"] = architecture(*family, velocity);
   const std::string side = std::to_string(bundle.resolution());
   if (bundle.unet->config().sample_size > 0) spec["resolution"] = side + "x" + side;

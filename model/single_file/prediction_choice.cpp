@@ -1,5 +1,6 @@
 #include "model/single_file/prediction_choice.h"
 
+#include <array>
 #include <vector>
 
 #include "model/base/error.h"
@@ -8,16 +9,17 @@
 namespace sdtune::model {
 namespace {
 
-constexpr const char* kKey = "modelspec.prediction_type";
+// The specification's, and ComfyUI's.
+constexpr std::array kPredictionKeys = {"modelspec.prediction_type", "modelspec.predict_key"};
 constexpr const char* kHint = "say which it is: --prediction-type epsilon or v_prediction";
 
-std::optional<PredictionChoice> from_metadata(const LdmFile& file) {
-  const auto found = file.metadata().find(kKey);
+std::optional<PredictionChoice> from_metadata(const LdmFile& file, const char* key) {
+  const auto found = file.metadata().find(key);
   if (found == file.metadata().end()) return std::nullopt;
   const std::string& value = found->second;
-  if (value == "v" || value == "v_prediction") return PredictionChoice{"v_prediction", kKey};
-  if (value == "epsilon") return PredictionChoice{"epsilon", kKey};
-  throw WeightError(file.where() + ": " + kKey, "is not supported (got " + value + "; allowed: epsilon, v)", kHint);
+  if (value == "v" || value == "v_prediction") return PredictionChoice{"v_prediction", key};
+  if (value == "epsilon") return PredictionChoice{"epsilon", key};
+  throw WeightError(file.where() + ": " + key, "is not supported (got " + value + "; allowed: epsilon, v)", kHint);
 }
 
 }  // namespace
@@ -38,7 +40,9 @@ PredictionChoice choose_prediction(const LdmFile& file, ModelFamily family, cons
                                    const std::optional<Json>& scheduler_config) {
   if (asked) return {*asked, "--prediction-type"};
   std::vector<PredictionChoice> voices;
-  if (const auto said = from_metadata(file)) voices.push_back(*said);
+  for (const char* key : kPredictionKeys) {
+    if (const auto said = from_metadata(file, key)) voices.push_back(*said);
+  }
   if (file.has("v_pred")) voices.push_back({"v_prediction", "the tensor v_pred"});
   if (scheduler_config) {
     voices.push_back({prediction_name(*scheduler_config), "the scheduler of --config"});

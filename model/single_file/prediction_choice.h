@@ -18,9 +18,10 @@ struct PredictionChoice {
 // "epsilon", "v_prediction" or "sample". Throws WeightError for another value.
 std::string prediction_name(const Json& scheduler_config);
 
-// `asked` (--prediction-type) wins. Else the file's metadata (modelspec.prediction_type), a tensor named v_pred and the
-// given scheduler's config decide, and must not contradict each other. Where none of them says it, SD 1.x and SDXL are
-// epsilon, as published; SD 2.x was published in both kinds, so it is refused (WeightError naming the flag).
+// `asked` (--prediction-type) wins. Else the file's metadata (modelspec.prediction_type, ComfyUI's
+// modelspec.predict_key), a tensor named v_pred and the given scheduler's config decide, and must not contradict each
+// other. Where none of them says it, SD 1.x and SDXL are epsilon, as published; SD 2.x was published in both kinds, so
+// it is refused (WeightError naming the flag).
 PredictionChoice choose_prediction(const LdmFile& file, ModelFamily family, const std::optional<std::string>& asked,
                                    const std::optional<Json>& scheduler_config);
 

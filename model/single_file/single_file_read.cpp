@@ -177,7 +177,7 @@ SingleFileModel read_single_file(const fs::path& path, const SingleFileOptions& 
   if (options.extract_ema) check_ema(file);
   PredictionChoice prediction;
   BundleConfigs configs = configs_of(file, family, options, prediction);
-  if (family == ModelFamily::kSdxl && file.has("ztsnr")) configs.scheduler["rescale_betas_zero_snr"] = true;
+  if (file.has("ztsnr")) configs.scheduler["rescale_betas_zero_snr"] = true;
   make_scheduler(configs.index.scheduler_class, configs.scheduler, path.string());  // refuses what it does not support
   std::vector<Problem> misfits = configs.find_misfits(options.config.empty() ? options.tokenizer : options.config);
   if (!misfits.empty()) throw WeightError(std::move(misfits));

@@ -54,12 +54,14 @@ NamedTensors all_tensors(const ModelBundle& bundle, ModelFamily family, const st
   for (const LdmPart& part : parts) {
     for (const auto& [name, tensor] : stored_tensors(part)) all.emplace_back(part.prefix + name, tensor);
   }
+  const bool velocity = predicts_velocity(bundle.scheduler_config, bundle.folder.string());
   if (family == ModelFamily::kSd2) complete_open_clip(bundle.text_encoder, all);
-  if (family != ModelFamily::kSdxl) return all;
-  all.emplace_back(std::string(kSdxlText2Prefix) + "logit_scale", logit_scale());
-  // How community files of SDXL say it, which programs look for.
-  if (predicts_velocity(bundle.scheduler_config, bundle.folder.string()))
-    all.emplace_back("v_pred", at::empty({0}, torch::kFloat32));
+  if (family == ModelFamily::kSdxl) {
+    all.emplace_back(std::string(kSdxlText2Prefix) + "logit_scale", logit_scale());
+    // How community files of SDXL say it, which programs look for.
+    if (velocity) all.emplace_back("v_pred", at::empty({0}, torch::kFloat32));
+  }
+  // A1111 and Forge look for this one in files of every family.
   const auto rescaled = bundle.scheduler_config.find("rescale_betas_zero_snr");
   if (rescaled != bundle.scheduler_config.end() && *rescaled == true) {
     all.emplace_back("ztsnr", at::empty({0}, torch::kFloat32));

@@ -180,6 +180,7 @@ FOLDERS: dict[str, Fault] = {
     "mask that is none": mask_that_is_none,
     "class image that is none": class_images("mine.png", b"no image"),
     "list of class images is a folder": class_images("manifest.json/file", b"x"),
+    "class images in a folder of kohya's": class_images("1_person/mine.png", PNG),
     "held-out photo that is none": held_out("out.jpg", b"no image"),
     "held-out photo of a prompt that is not trained": both(kohya_folder, held_out("out.png", PNG)),
     "held-out photo of no subject": both(held_out("out.png", PNG), subject('{"images": "ME"}', '{"images": "ME"}')),

@@ -228,6 +228,12 @@ def test_what_does_not_fit_is_counted_and_named(tiny_sd1: Path, tiny_sd2: Path, 
         "has the wrong shape": {**whole, first: torch.zeros(RANK, 5)},
         "is a DoRA": {**whole, "lora_unet_x.dora_scale": torch.zeros(1)},
         "is a OFT": {"lora_unet_x.oft_blocks": torch.zeros(1)},
+        "is a OFT.*oft_R": {"base_model.model.conv_in.oft_R": torch.zeros(1)},  # PEFT's
+        "is a BOFT": {"base_model.model.conv_in.boft_R": torch.zeros(1)},
+        "is a IA3": {"base_model.model.conv_in.ia3_l": torch.zeros(1)},
+        "is a full LyCORIS": {**whole, "lora_unet_conv_in.diff": torch.zeros(1)},
+        "is a LoRA with embeddings": {**whole, "bundle_emb.me.string_to_param.*": torch.zeros(1, 32)},  # OneTrainer's
+        "is a LyCORIS with norms": {**whole, "lora_unet_conv_norm_out.w_norm": torch.zeros(1)},
     }
     plain = latents_of_ours(ours)
     for said, state in cases.items():
@@ -236,6 +242,24 @@ def test_what_does_not_fit_is_counted_and_named(tiny_sd1: Path, tiny_sd2: Path, 
         with pytest.raises(sdtune.WeightError, match=said):
             ours.load_lora_weights(path)
         assert np.array_equal(latents_of_ours(ours), plain)  # nothing half-attached
+
+
+def test_a_part_of_the_base_is_refused(tiny_sd1: Path, tmp_path: Path) -> None:
+    """PiSSA and the like: PEFT takes the part out of the base when it reads the file; beside the whole base it would count twice."""
+    theirs = load_pipeline(tiny_sd1)
+    add_adapters(theirs, RANK, ALPHA, ATTENTION)
+    tensors = load_file(save_as_diffusers(theirs, tmp_path, RANK, ALPHA))
+    ours = sdtune.StableDiffusionPipeline.from_pretrained(tiny_sd1)
+    for name, key in (("header.safetensors", "unet.init_lora_weights"), ("adapter_model.safetensors", "init_lora_weights")):
+        for way in ("gaussian", "pissa_niter_4"):
+            said = json.dumps({key: way})
+            (tmp_path / "adapter_config.json").write_text(said)
+            save_file(tensors, tmp_path / name, {"lora_adapter_metadata": said} if name.startswith("header") else None)
+            if way == "gaussian":
+                ours.load_lora_weights(tmp_path / name)
+                continue
+            with pytest.raises(sdtune.WeightError, match=rf"would count twice \({key} is pissa_niter_4\)"):
+                ours.load_lora_weights(tmp_path / name)
 
 
 LYCORIS = {

@@ -44,9 +44,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "LoHa with DoRA": ({"algo": "loha", "dora_wd": True}, "DoRA"),
     "OFT": ({"algo": "diag-oft"}, "OFT"),
     "BOFT": ({"algo": "boft"}, "OFT"),
-    "whole weights": ({"algo": "full"}, "lora_unet_"),
-    "IA3": ({"algo": "ia3"}, "lora_unet_"),
-    "GLoRA": ({"algo": "glora"}, "lora_unet_"),
+    "whole weights": ({"algo": "full"}, "is a full LyCORIS .it holds lora_unet_"),
+    "IA3": ({"algo": "ia3"}, "is a IA3 .it holds lora_unet_"),
+    "GLoRA": ({"algo": "glora"}, "is a GLoRA .it holds lora_unet_"),
 }
 
 

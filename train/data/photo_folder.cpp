@@ -193,6 +193,25 @@ void check_texts(const Listing& listing, bool use_captions, PhotoFolder& result)
   }
 }
 
+// kohya's trainer reads .caption files unless it is told otherwise. Here such photos are trained with the prompt.
+void warn_of_other_captions(PhotoFolder& result) {
+  std::set<std::string> without;
+  for (const Photo& photo : result.photos) {
+    if (!photo.has_caption) without.insert(photo.path.stem().string());
+  }
+  std::vector<std::string> unread;
+  for (const Problem& entry : result.left_out) {
+    const fs::path path = entry.where;
+    if (lower_ending(path) == ".caption" && without.contains(path.stem().string())) unread.push_back(entry.where);
+  }
+  if (unread.empty()) return;
+  std::string what = "is not read as its photo's caption";
+  const std::size_t others = unread.size() - 1;
+  if (others == 1) what.append(", nor is 1 other");
+  if (others > 1) what.append(", nor are ").append(std::to_string(others)).append(" others");
+  result.warnings.push_back({unread.front(), std::move(what), "captions end in .txt: rename it"});
+}
+
 // Notes of files that are not there: a typing error, or a photo that was lost.
 void check_notes(const std::map<std::string, PhotoNote>& notes, const fs::path& folder, const Listing& listing,
                  PhotoFolder& result) {
@@ -259,6 +278,7 @@ PhotoFolder scan_photos_if_any(const fs::path& folder, const std::string& prompt
     }
   }
   warn_of_duplicates(result);
+  if (use_captions) warn_of_other_captions(result);
   return result;
 }
 

@@ -46,7 +46,7 @@ struct PhotoFolder {
   std::vector<Photo> photos;      // in natural order of their names: img2 before img10
   std::vector<Problem> bad;       // images that cannot be read and captions that are wrong, all of them
   std::vector<Problem> left_out;  // files that are no images and do not hurt: .DS_Store, .json, folders, ...
-  std::vector<Problem> warnings;  // photos with the same content, captions without a photo
+  std::vector<Problem> warnings;  // photos with the same content, captions without a photo or of other names
 };
 
 // What is wanted of each readable photo besides its facts. All are called from several threads and must not throw.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "train/data/trigger.h"
@@ -71,6 +72,17 @@ PhotoFolder scan_subject(const ConceptOptions& subject, bool use_captions, const
   return result;
 }
 
+// Of different folders; scan_photos_if_any warns of those in one.
+void warn_of_shared_photos(PhotoFolder& all) {
+  std::map<std::string, fs::path> first_with;
+  for (const Photo& photo : all.photos) {
+    const auto [at, is_new] = first_with.emplace(photo.sha256, photo.path);
+    if (is_new || at->second.parent_path() == photo.path.parent_path()) continue;
+    all.warnings.push_back(
+        {photo.path.string(), "the same file as " + at->second.string(), "remove one, or it counts twice"});
+  }
+}
+
 void put_trigger(const std::string& trigger_word, const std::string& own_trigger, Photo& photo) {
   photo.caption = with_trigger(photo.caption, trigger_word.empty() ? own_trigger : trigger_word);
   if (photo.has_caption) photo.caption = led_by_trigger(photo.caption, trigger_word);
@@ -103,6 +115,7 @@ PhotoFolder scan_photos(const std::vector<ConceptOptions>& concepts, const DataO
     }
     add_folder(all, std::move(found));
   }
+  warn_of_shared_photos(all);
   return all;
 }
 

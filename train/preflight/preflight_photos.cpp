@@ -1,8 +1,11 @@
 // The checks of the photo folders.
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "train/config/concept_options.h"
@@ -23,6 +26,28 @@ namespace {
 
 std::string count_of(const std::vector<const Photo*>& some, const std::vector<Photo>& all) {
   return std::to_string(some.size()) + " of " + std::to_string(all.size()) + " photos have no caption";
+}
+
+// The subfolder that kohya's trainer takes class images from, "1_person", if there is one with anything in it.
+std::optional<std::filesystem::path> class_folder_of_kohya(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code status;
+    const bool is_one = kohya_folder(at->path().filename().string()) && at->is_directory(status);
+    if (is_one && !std::filesystem::is_empty(at->path(), status)) return at->path();
+  }
+  return std::nullopt;
+}
+
+// Beside class images in a subfolder, as many would be generated without a word.
+void check_class_folder(const std::filesystem::path& folder, std::vector<Problem>& problems) {
+  if (!own_class_images(folder).empty() || has_generated_class_images(folder)) return;
+  const std::optional<std::filesystem::path> inner = class_folder_of_kohya(folder);
+  if (!inner) return;
+  problems.push_back({"class_data_dir",
+                      "holds no image, but a subfolder as kohya's trainer has it, which is not read (got " +
+                          folder.string() + ")",
+                      "name the folder of the images itself: " + inner->string()});
 }
 
 // A loss by words that were never trained would say nothing of the training.
@@ -91,7 +116,7 @@ void check_class_images(const TrainConfig& config, std::vector<Problem>& problem
   std::vector<Problem> reported_by_the_photos;
   for (const ConceptOptions& subject : concepts_of(config.data, reported_by_the_photos)) {
     try {
-      own_class_images(subject.class_data_dir);
+      check_class_folder(subject.class_data_dir, problems);
     } catch (const Error& error) {
       append(problems, error.problems());
     }

@@ -10,6 +10,7 @@
 #include "model/base/json.h"
 #include "model/files/base_name.h"
 #include "model/files/model_fingerprint.h"
+#include "model/schedule/prediction.h"
 #include "model/single_file/model_spec.h"
 
 namespace sdtune::train {
@@ -61,9 +62,12 @@ Json photo_folders(const std::vector<Photo>& photos) {
   return json;
 }
 
-const char* kohya_family(model::ModelFamily family) {
+// model_util.get_model_version_str_for_sd1_sd2 of kohya's trainer, and its name for SDXL, which does not tell v.
+std::string kohya_version(model::ModelFamily family, const model::ModelBundle& bundle) {
   if (family == model::ModelFamily::kSdxl) return "sdxl_base_v1-0";
-  return family == model::ModelFamily::kSd1 ? "sd_v1" : "sd_v2";
+  const model::PredictionType type = model::prediction_type_of(bundle.scheduler_config);
+  const std::string version = family == model::ModelFamily::kSd1 ? "sd_v1" : "sd_v2";
+  return type == model::PredictionType::kVPrediction ? version + "_v" : version;
 }
 
 void add_data(Metadata& metadata, const Run& run) {
@@ -120,7 +124,7 @@ std::map<std::string, std::string> lora_metadata(const Run& run, const std::stri
                        {"ss_sd_model_name", base},
                        {"sdtune.base_fingerprint", model_fingerprint(run.bundle.folder)}};
   if (family) {
-    metadata["ss_base_model_version"] = kohya_family(*family);
+    metadata["ss_base_model_version"] = kohya_version(*family, run.bundle);
     metadata["ss_v2"] = *family == model::ModelFamily::kSd2 ? "True" : "False";
   }
   add_data(metadata, run);

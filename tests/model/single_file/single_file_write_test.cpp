@@ -70,6 +70,15 @@ TEST_F(SingleFileWrite, RefusesWhatNoFileCanSay) {
   EXPECT_EQ(read_file(folder() / "m.safetensors"), "old");
 }
 
+TEST_F(SingleFileWrite, SaysOfEveryFamilyThatItsBetasAreRescaled) {
+  bundle_.scheduler_config["prediction_type"] = "v_prediction";
+  write(real_file_system());
+  EXPECT_FALSE(LdmFile(folder() / "m.safetensors").has("ztsnr"));
+  bundle_.scheduler_config["rescale_betas_zero_snr"] = true;
+  write(real_file_system());
+  EXPECT_TRUE(LdmFile(folder() / "m.safetensors").has("ztsnr"));
+}
+
 TEST_F(SingleFileWrite, ReplacesWhatIsNoUtf8InTheTitleAlone) {
   const fs::path file = folder() / "caf\xE9.safetensors";
   write_single_file(real_file_system(), bundle_, ModelFamily::kSd1, file, torch::kFloat16);

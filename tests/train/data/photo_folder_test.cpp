@@ -62,6 +62,22 @@ TEST_F(PhotoFolderTest, ListsAllThatIsBadAndAllThatIsLeftOut) {
   EXPECT_NE(found.bad[4].what.find("byte 3"), std::string::npos);
 }
 
+TEST_F(PhotoFolderTest, WarnsOfCaptionsThatKohyasTrainerWouldRead) {
+  for (const char* name : {"a", "b", "c"}) {
+    image(std::string(name) + ".png", static_cast<std::uint32_t>(name[0]));
+    write(std::string(name) + ".caption", "a caption");
+  }
+  write("b.txt", "read");
+  write("notes.caption", "of no photo");
+  const PhotoFolder found = scan_photos(folder_, "p", true);
+  ASSERT_EQ(found.warnings.size(), 1u);
+  EXPECT_EQ(names(found.warnings), "a.caption ");
+  EXPECT_EQ(found.warnings[0].what, "is not read as its photo's caption, nor is 1 other");
+  EXPECT_EQ(found.photos[0].caption, "p");
+  EXPECT_EQ(names(found.left_out), "a.caption b.caption c.caption notes.caption ");
+  EXPECT_TRUE(scan_photos(folder_, "p", false).warnings.empty());
+}
+
 TEST_F(PhotoFolderTest, FolderWithoutPhotosIsAnError) {
   EXPECT_THROW(scan_photos(folder_, "p", true), DataError);
   EXPECT_THROW(scan_photos(folder_ / "absent", "p", true), DataError);

@@ -40,6 +40,20 @@ TEST_F(PhotoSetTest, KohyasFoldersHaveRepeatsAndPrompt) {
   EXPECT_EQ(found.left_out.size(), 2u) << "a year is no number of repeats, and other folders are not read";
 }
 
+TEST_F(PhotoSetTest, AFileInTwoFoldersIsNamed) {
+  const std::filesystem::path first = image_in("me", "plain.png", 1);
+  const std::filesystem::path copy = image_in("me/10_sks person", "a.png", 1);
+  image_in("me/10_sks person", "b.png", 2);
+  const std::filesystem::path other = image_in("you", "c.png", 2);
+  const std::vector<Problem> alone = scan_photos({subject("me")}, options_).warnings;
+  ASSERT_EQ(alone.size(), 1u);
+  EXPECT_EQ(alone[0].where, copy.string());
+  EXPECT_EQ(alone[0].what, "the same file as " + first.string());
+  const std::vector<Problem> both = scan_photos({subject("me"), subject("you")}, options_).warnings;
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[1].where, other.string());
+}
+
 TEST(KohyaFolder, IsNoFolderOfACamera) {
   for (const char* name : {"100_PANA", "101_FUJI", "999_0714", "123_A_B1"}) EXPECT_FALSE(kohya_folder(name)) << name;
   for (const char* name : {"100_pana", "100_PANAM", "100_SKS", "10_PANAS", "100_SKS man"}) {

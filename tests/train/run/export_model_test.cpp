@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "model/files/file_system.h"
 #include "model/weights/safetensors_file.h"
 #include "tests/support/no_portrait_readers.h"
@@ -31,6 +34,12 @@ class ExportModel : public testing::Test {
     return run_folder(config_).model();
   }
 
+  // The header of the file with kohya's names.
+  std::map<std::string, std::string> header_of_trained_lora() {
+    config_.run.method = "lora";
+    return model::SafetensorsFile(trained() / "run.safetensors").header().metadata;
+  }
+
   test::ScratchFolder scratch_;
   TrainConfig config_;
 };
@@ -51,6 +60,28 @@ TEST_F(ExportModel, SaysTheStepsOfItsWeights) {
   const model::SafetensorsFile file(trained() / "run.safetensors");
   EXPECT_EQ(file.header().metadata.at("ss_steps"), "0");
   EXPECT_EQ(file.header().metadata.at("ss_max_train_steps"), "3");
+}
+
+TEST_F(ExportModel, ALoraOfABaseThatPredictsX0IsWritten) {
+  write_file_atomically(real_file_system(), scratch_.path() / "base" / "scheduler" / "scheduler_config.json",
+                        R"({"_class_name": "DDIMScheduler", "steps_offset": 1, "prediction_type": "sample"})");
+  const std::map<std::string, std::string> metadata = header_of_trained_lora();
+  EXPECT_EQ(metadata.at("modelspec.title"), "run");
+  EXPECT_EQ(metadata.count("modelspec.prediction_type"), 0u) << "there is no word for it";
+}
+
+TEST_F(ExportModel, TheVersionOfTheBaseIsKohyas) {
+  model::ModelBundle base = test::make_tiny_bundle(scratch_, false);
+  constexpr std::int64_t kWidth = 1024;  // of SD 2.x
+  base.text_encoder = test::make_tiny_text_encoder(kWidth, false);
+  base.unet = model::UNet2DConditionModel(model::UNetConfig::from_json(test::tiny_unet_config(kWidth), "unet"));
+  base.scheduler_config["prediction_type"] = "v_prediction";
+  std::filesystem::remove_all(scratch_.path() / "base");
+  model::save_bundle(real_file_system(), base, scratch_.path() / "base", torch::kFloat32);
+  const std::map<std::string, std::string> metadata = header_of_trained_lora();
+  EXPECT_EQ(metadata.at("ss_base_model_version"), "sd_v2_v");
+  EXPECT_EQ(metadata.at("ss_v2"), "True");
+  EXPECT_EQ(metadata.at("modelspec.prediction_type"), "v");
 }
 
 }  // namespace
