@@ -25,6 +25,7 @@ WIDTH = 120
 COMMANDS = ("doctor", "prepare", "inspect", "render", "eval", "convert", "merge", "fetch", "push")
 OF_PYTHON = ("json", "config")  # json: always; config: a TrainConfig where the command takes train's options
 KEPT = ("name", "type", "optional", "default", "choices", "placeholder", "unit", "help")
+PATHS_OF_CONCEPT = ("images", "class_data_dir")  # of its entry, which has no placeholders
 MADE = "Made by scripts/make_config_stub.py; do not edit."
 
 Option = dict[str, Any]
@@ -75,7 +76,7 @@ def all_choices(options: list[Option]) -> dict[str, list[str]]:
 def types_text(choices: dict[str, list[str]], concept: list[Option]) -> str:
     """types.py."""
     lines = [f'"""Types for type checkers: the allowed values of options, and what an entry of `concepts` holds. {MADE}"""', "",
-             "from __future__ import annotations", "", "from typing import Literal, Required, TypedDict", ""]
+             "from __future__ import annotations", "", "from os import PathLike", "from typing import Literal, Required, TypedDict", ""]
     for name, values in choices.items():
         line = f"{name} = Literal[{', '.join(json.dumps(value) for value in values)}]"
         if len(line) > WIDTH:
@@ -89,7 +90,7 @@ def types_text(choices: dict[str, list[str]], concept: list[Option]) -> str:
     lines += ["", "", "class Concept(TypedDict, total=False):", '    """One subject of several; what it leaves out is as the options of that name say."""', ""]
     kinds = {"string": "str"}
     for option in concept:
-        kind = kinds.get(option["type"], option["type"])
+        kind = "str | PathLike[str]" if option["name"] in PATHS_OF_CONCEPT else kinds.get(option["type"], option["type"])
         lines.append(f"    {option['name']}: {f'Required[{kind}]' if option['name'] == 'images' else kind}  # {option['help']}")
     return "\n".join([*lines, ""])
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from . import _calls, _native, _train
 from ._errors import config_error, require_config
+from ._full_paths import with_full_paths
 from ._progress import Recorder, RunProgress
 from ._results import PipelineOutput, TrainResult
 
@@ -79,6 +80,8 @@ class Run:
         Interrupting it (Ctrl-C, the stop button of a notebook) stops the run, waits until its state is saved, and raises
         KeyboardInterrupt. timeout: seconds, after which TimeoutError is raised and the run goes on.
         """
+        if threading.current_thread() is self._thread:
+            raise RuntimeError("a callback of the run waits for the run, which would never end; stop() returns at once")
         try:
             self._wait(timeout)
         except KeyboardInterrupt:
@@ -112,16 +115,16 @@ class Run:
         return f"Run({str(self._output)!r}, {self._state()}, {now.phase}, step {now.step} of {now.total_steps})"
 
 
-def start(config: _native.TrainConfig, *, resume_from_checkpoint: str | None = None, progress: bool = True,
+def start(config: _native.TrainConfig, *, resume_from_checkpoint: _native.PathText | None = None, progress: bool = True,
           **callbacks: Any) -> Run:
     """start(config: TrainConfig, ...) -> Run
 
     Trains on a thread of its own and returns a Run at once: run.progress, run.stop(), run.wait(), run.latest_images.
 
-    The configuration is copied; resume_from_checkpoint, where given, is set in the copy. Callbacks are those of train and run on the
-    thread of the run, between steps. progress: a live view in a notebook, in the output of this cell. Other calls of sdtune may go on
-    meanwhile, on pipelines of their own. Raises ConfigError where a run writes into the same folder already; what else is wrong is
-    raised by wait.
+    The configuration is copied, with its paths in full: the working directory may change while the run goes on. resume_from_checkpoint,
+    where given, is set in the copy. Callbacks are those of train and run on the thread of the run, between steps. progress: a live view
+    in a notebook, in the output of this cell. Other calls of sdtune may go on meanwhile, on pipelines of their own. Raises ConfigError
+    where a run writes into the same folder already; what else is wrong is raised by wait.
     """
     require_config(config)
     if not isinstance(progress, bool):
@@ -135,6 +138,7 @@ def start(config: _native.TrainConfig, *, resume_from_checkpoint: str | None = N
     own = copy.copy(config)
     if resume_from_checkpoint is not None:
         own.resume_from_checkpoint = resume_from_checkpoint
+    own = with_full_paths(own)
     folder = Path(_calls.core._run_folder(own)).resolve()
     holder = _calls.core._run_holder(own)
     with active_lock:

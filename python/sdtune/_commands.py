@@ -28,7 +28,7 @@ def value_text(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, dict):
         return json.dumps(value)
-    if isinstance(value, os.PathLike):
+    if isinstance(value, (bytes, os.PathLike)):
         return os.fsdecode(value)
     return repr(value) if type(value) is float else str(value)
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ._errors import valid_text
+
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 
 SHEET_PIXELS = 200_000  # of all images of a sheet together: at most 600 kB, which noise would take
@@ -21,7 +23,7 @@ SMALLEST_SIDE = 128  # px: smaller images are shown larger, with their pixels as
 
 def text(value: object) -> str:
     """`value` as text that is safe between tags and inside an attribute's quotes, cut to LONGEST_TEXT characters."""
-    words = str(value)
+    words = valid_text(str(value))
     return html.escape(words if len(words) <= LONGEST_TEXT else words[: LONGEST_TEXT - 1] + "…", quote=True)
 
 

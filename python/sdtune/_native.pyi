@@ -727,7 +727,7 @@ class Run:
     def stop(self) -> None: ...
     def wait(self, timeout: float | None = None) -> TrainResult: ...
 
-def start(config: TrainConfig, *, resume_from_checkpoint: str | None = None,
+def start(config: TrainConfig, *, resume_from_checkpoint: PathText | None = None,
           on_step: Callable[[StepEvent], object] | None = None,
           on_start: Callable[[RunSummary], object] | None = None,
           on_preparation: Callable[[PreparationEvent], object] | None = None,

@@ -42,19 +42,23 @@ def places() -> list[Path]:
 
 @functools.lru_cache
 def version_of(program: Path, changed: int) -> str:
-    """What it prints of itself; `changed` is its time stamp, so that another one is asked again."""
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    """What it prints of itself; `changed` is its time stamp, so that another one is asked again. Raises ConfigError where it does not start,
+    as without a library that it needs."""
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False)
+    if not done.stdout.strip():
+        said = " ".join(done.stderr.split()) or f"exit code {done.returncode} and no message"
+        raise config_error(str(program), f"does not start: {said:.300}", "install program and module together, in one environment")
     return done.stdout.strip().removeprefix("sdtune ")
 
 
 def find_program() -> Path:
-    """The program. Never one that PATH names. Raises ConfigError where it is missing or of another version."""
+    """The program. Never one that PATH names. Raises ConfigError where it is missing, does not start or is of another version."""
     for place in places():
         if not os.access(place, os.X_OK) or not place.is_file():
             continue
         version = version_of(place, place.stat().st_mtime_ns)
         if version != _native.__version__:
-            raise config_error(str(place), f"is of version {version or 'unknown'} (needed: {_native.__version__}, as this module)",
+            raise config_error(str(place), f"is of version {version} (needed: {_native.__version__}, as this module)",
                                "install program and module together")
         return place
     raise config_error("sdtune", f"the program of this module is not there (searched: {', '.join(map(str, places()))})",

@@ -81,7 +81,7 @@ def add_signatures() -> None:
     progress = inspect.Parameter("progress", inspect.Parameter.KEYWORD_ONLY, default=True, annotation="bool")
     parameters = [positional("config", "TrainConfig"), on_step, *callbacks, progress]
     core.train = signed(_train.train, "train", parameters, "TrainResult")
-    resume = inspect.Parameter("resume_from_checkpoint", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
+    resume = inspect.Parameter("resume_from_checkpoint", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="PathText | None")
     others = [callback.replace(kind=inspect.Parameter.KEYWORD_ONLY) for callback in (on_step, *callbacks)]
     core.start = signed(_background.start, "start", [positional("config", "TrainConfig"), resume, *others, progress], "Run")
     add_commands(core)

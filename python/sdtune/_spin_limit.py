@@ -20,7 +20,7 @@ MAPS = Path("/proc/self/maps")
 def libgomp_is_loaded() -> bool:
     """Whether this process has mapped libgomp already; False where the system does not tell."""
     try:
-        return "libgomp" in MAPS.read_text()
+        return b"libgomp" in MAPS.read_bytes()  # names of files, in any encoding
     except OSError:
         return False
 
@@ -28,7 +28,7 @@ def libgomp_is_loaded() -> bool:
 def spin_count() -> str:
     """The bound for this processor; the general one where the system does not tell whose it is."""
     try:
-        return SPIN_COUNT_AMD if "AuthenticAMD" in CPU_INFO.read_text() else SPIN_COUNT
+        return SPIN_COUNT_AMD if b"AuthenticAMD" in CPU_INFO.read_bytes() else SPIN_COUNT
     except OSError:
         return SPIN_COUNT
 

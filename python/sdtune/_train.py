@@ -25,18 +25,26 @@ def in_notebook() -> bool:
 
 
 def make_screen(stop: Callable[[], object] | None = None) -> Screen:
-    """ipywidgets' where it is installed, else HTML that is updated."""
+    """ipywidgets' where it is installed and works, else HTML that is updated."""
     try:
         return WidgetScreen(stop)
-    except ImportError:
+    except Exception:  # noqa: BLE001  versions of ipywidgets, traitlets and the kernel that do not fit fail in any way
         return HtmlScreen()
+
+
+def is_terminal(stream: Any) -> bool:
+    """Also of what a program has put in place of sys.stderr, which may be closed or no whole stream."""
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):
+        return False
 
 
 def views_of(recorder: Recorder, stop: Callable[[], object] | None = None, terminal: bool = True) -> list[Any]:
     """What shows a run where this code runs: a live view in a notebook, a bar in a terminal, else nothing."""
     if in_notebook():
         return [LiveView(recorder, make_screen(stop))]
-    if terminal and sys.stderr is not None and sys.stderr.isatty():
+    if terminal and is_terminal(sys.stderr):
         return [TerminalBar(sys.stderr)]
     return []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Literal, Required, TypedDict
 
 CommHook = Literal["no", "bf16"]
@@ -37,9 +38,9 @@ Shard = Literal["none", "optimizer", "gradients"]
 class Concept(TypedDict, total=False):
     """One subject of several; what it leaves out is as the options of that name say."""
 
-    images: Required[str]  # Folder with the photos of this subject.
+    images: Required[str | PathLike[str]]  # Folder with the photos of this subject.
     instance_prompt: str  # Caption of its photos that have no caption of their own.
     class_prompt: str  # Prompt of the class that this subject belongs to.
-    class_data_dir: str  # Folder of its class images.
+    class_data_dir: str | PathLike[str]  # Folder of its class images.
     num_class_images: int  # Number of class images of this subject.
     repeats: int  # How often each of its photos occurs in an epoch.

@@ -15,7 +15,6 @@ namespace {
 std::optional<torch::Dtype> torch_dtype(const py::dtype& dtype) {
   const char kind = dtype.kind();
   const py::ssize_t size = dtype.itemsize();
-  if (dtype.byteorder() == '>') return std::nullopt;
   if (kind == 'b') return torch::kBool;
   if (kind == 'f' && size == 2) return torch::kFloat16;
   if (kind == 'f' && size == 4) return torch::kFloat32;
@@ -28,7 +27,17 @@ std::optional<torch::Dtype> torch_dtype(const py::dtype& dtype) {
   return std::nullopt;
 }
 
-std::optional<torch::Tensor> from_numpy(const py::array& given) {
+// The same numbers in a type that tensors have: of another order of bytes, and whole numbers without a sign.
+py::object with_tensor_type(const py::array& given) {
+  const py::dtype dtype = given.dtype();
+  const bool is_wide = dtype.kind() == 'u' && (dtype.itemsize() == 2 || dtype.itemsize() == 4);
+  if (is_wide) return given.attr("astype")("int64");
+  if (dtype.byteorder() == '>') return given.attr("astype")(dtype.attr("newbyteorder")("="));
+  return given;
+}
+
+std::optional<torch::Tensor> from_numpy(const py::array& asked) {
+  const py::array given(with_tensor_type(asked));
   const std::optional<torch::Dtype> dtype = torch_dtype(given.dtype());
   if (!dtype) return std::nullopt;
   const py::array array = py::array::ensure(given, py::array::c_style);

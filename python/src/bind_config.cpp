@@ -124,14 +124,14 @@ std::string value_shown(const Field& field) {
 
 py::dict values_in_use(const TrainConfig& config) {
   py::dict values;
-  for (const auto& [name, value] : train::values_of_preset(config)) values[py::str(name)] = value;
+  for (const auto& [name, value] : train::values_of_preset(config)) values[py::str(name)] = python_text(value);
   return values;
 }
 
 // {"seed": "me.yaml:3"}: what no default set, by option; set in Python, the origin is the option's name.
 py::dict origins_of(const TrainConfig& config) {
   py::dict origins;
-  for (const auto& [name, origin] : config.origins) origins[py::str(name)] = origin;
+  for (const auto& [name, origin] : config.origins) origins[py::str(name)] = python_text(origin);
   return origins;
 }
 
@@ -148,7 +148,7 @@ py::dict state_of(TrainConfig& config) {
   py::dict state;
   state["options"] = to_dict(config);
   state["origins"] = origins_of(config);
-  state["preset"] = config.preset;
+  state["preset"] = python_text(config.preset);
   return state;
 }
 
@@ -156,8 +156,11 @@ py::dict state_of(TrainConfig& config) {
 TrainConfig config_of_state(const py::dict& state) {
   if (!state.contains("options")) return load({}, py::reinterpret_borrow<py::kwargs>(state));
   TrainConfig config = load({}, py::reinterpret_borrow<py::kwargs>(state["options"]));
-  config.origins = state["origins"].cast<Origins>();
-  config.preset = state["preset"].cast<std::string>();
+  config.origins.clear();
+  for (const auto& [name, origin] : state["origins"].cast<py::dict>()) {
+    config.origins[py::str(name).cast<std::string>()] = option_text(origin);
+  }
+  config.preset = option_text(state["preset"]);
   return config;
 }
 
@@ -187,7 +190,7 @@ void register_config(py::module_& module) {
            "Where each value that differs from the built-in default came from, by option: a file with its line, "
            "\"bundled base\", or the option's own name where Python set it.")
       .def(
-          "to_yaml", [](TrainConfig& config) { return config_to_yaml(config.fields(), config.origins); },
+          "to_yaml", [](TrainConfig& config) { return python_text(config_to_yaml(config.fields(), config.origins)); },
           "The text of a YAML file that from_yaml reads back, with where each value came from as a comment.")
       .def("__getattr__", &get_option, py::arg("name"))
       .def("__setattr__", &set_option, py::arg("name"), py::arg("value"))

@@ -14,6 +14,7 @@
 
 #include "model/base/error.h"
 #include "model/base/error_type.h"
+#include "model/base/json.h"
 #include "model/core/out_of_memory.h"
 #include "python/src/module.h"
 
@@ -54,8 +55,9 @@ void add_types(py::module_& module) {
   add_type(module, "PeerLostError", "Another rank died or does not respond.", error);
 }
 
+// Names of files and texts that were cut need not be UTF-8, which Python's texts are: U+FFFD stands for what is not.
 void raise(PyObject* type, const std::vector<Problem>& problems, ExitCode code, const std::string& text) {
-  const py::object error = py::reinterpret_borrow<py::object>(type)(text);
+  const py::object error = py::reinterpret_borrow<py::object>(type)(valid_text(text));
   error.attr("problems") = py::cast(problems);
   error.attr("exit_code") = static_cast<int>(code);
   PyErr_SetObject(type, error.ptr());
@@ -89,7 +91,7 @@ void translate(std::exception_ptr thrown) {
 }
 
 py::tuple problem_texts(const Problem& problem) {
-  return py::make_tuple(problem.where, problem.what, problem.hint);
+  return py::make_tuple(valid_text(problem.where), valid_text(problem.what), valid_text(problem.hint));
 }
 
 Problem problem_of_texts(const py::tuple& texts) {
@@ -101,11 +103,16 @@ Problem problem_of_texts(const py::tuple& texts) {
 void register_errors(py::module_& module) {
   py::class_<Problem>(module, "Problem", "One fault: where it is, what is wrong, what to do (may be empty).")
       .def(py::init<std::string, std::string, std::string>(), py::arg("where"), py::arg("what"), py::arg("hint") = "")
-      .def_readonly("where", &Problem::where, "A file (with :LINE) or an option.")
-      .def_readonly("what", &Problem::what, "What is wrong, with the value got and what is allowed.")
-      .def_readonly("hint", &Problem::hint, "What to do; may be empty.")
-      .def("__str__", &Problem::line)
-      .def("__repr__", [](const Problem& problem) { return "<Problem " + problem.line() + ">"; })
+      .def_property_readonly(
+          "where", [](const Problem& problem) { return valid_text(problem.where); },
+          "A file (with :LINE) or an option.")
+      .def_property_readonly(
+          "what", [](const Problem& problem) { return valid_text(problem.what); },
+          "What is wrong, with the value got and what is allowed.")
+      .def_property_readonly(
+          "hint", [](const Problem& problem) { return valid_text(problem.hint); }, "What to do; may be empty.")
+      .def("__str__", [](const Problem& problem) { return valid_text(problem.line()); })
+      .def("__repr__", [](const Problem& problem) { return "<Problem " + valid_text(problem.line()) + ">"; })
       .def(
           "__eq__",
           [](const Problem& one, const Problem& other) { return problem_texts(one).equal(problem_texts(other)); },

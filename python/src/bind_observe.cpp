@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/base/error.h"
+#include "model/base/json.h"
 #include "model/files/file_system.h"
 #include "python/src/keyword_reader.h"
 #include "python/src/pixel_array.h"
@@ -74,7 +75,7 @@ class RunLogs {
 
  private:
   train::Warn warn() {
-    return [this](const Problem& problem) { warnings_.push_back(problem.line()); };
+    return [this](const Problem& problem) { warnings_.push_back(valid_text(problem.line())); };
   }
   std::vector<train::Observer*> observers() { return {&metrics_, &events_, &preview_}; }
 

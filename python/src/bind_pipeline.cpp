@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/base/error.h"
+#include "model/base/json.h"
 #include "model/core/device.h"
 #include "model/lora/lora_model.h"
 #include "model/pipeline/bundle.h"
@@ -138,7 +139,7 @@ void add_components(PipelineClass& pipeline) {
       .def("_encode_images", &Pipeline::encode_images, py::arg("images"))  // for previews of latents
       .def_property("_interrupt", &Pipeline::is_interrupted, &Pipeline::set_interrupted)  // diffusers' callbacks set it
       .def("__repr__", [](Pipeline& self) {
-        return "<sdtune." + self.bundle().pipeline_class + " of " + self.bundle().folder.string() + ">";
+        return "<sdtune." + self.bundle().pipeline_class + " of " + valid_text(self.bundle().folder.string()) + ">";
       });
 }
 

@@ -4,12 +4,14 @@
 #include <pybind11/stl/filesystem.h>
 
 #include <csignal>
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "model/base/error.h"
+#include "model/base/json.h"
 #include "python/src/forked_process.h"
 #include "python/src/interrupt_scope.h"
 #include "python/src/keyword_reader.h"
@@ -96,6 +98,10 @@ RunResult run_training(const TrainConfig& given, const py::object& on_step, cons
     } catch (const Error& error) {
       if (!observer.failed()) throw;
       failure = error.problems().front().line();
+    } catch (const std::exception& error) {  // of a disk that fails, or of memory that ran out
+      if (!observer.failed()) throw;
+      const std::string text = error.what();
+      failure = text.substr(0, text.find('\n'));
     }
   }
   observer.rethrow(failure);
@@ -108,10 +114,20 @@ py::object path_or_none(const std::filesystem::path& path) {
   return path.empty() ? py::object(py::none()) : py::cast(path);
 }
 
+// Lines that may name files, whose names need not be UTF-8.
+std::vector<std::string> valid_texts(std::vector<std::string> lines) {
+  for (std::string& line : lines) line = valid_text(line);
+  return lines;
+}
+
 void add_preparation_events(py::module_& module) {
   py::class_<PreparationEvent>(module, "PreparationEvent", "What a run is about to do, before the base is loaded.")
-      .def_readonly("preset", &PreparationEvent::preset, "File and values of the preset; empty without one.")
-      .def_readonly("generation", &PreparationEvent::generation, "A line for each kind of images to be generated.");
+      .def_property_readonly(
+          "preset", [](const PreparationEvent& self) { return valid_text(self.preset); },
+          "File and values of the preset; empty without one.")
+      .def_property_readonly(
+          "generation", [](const PreparationEvent& self) { return valid_texts(self.generation); },
+          "A line for each kind of images to be generated.");
   py::class_<GenerationEvent>(module, "GenerationEvent",
                               "Class images that are about to be generated; the time is measured on two steps.")
       .def_readonly("images", &GenerationEvent::images, "Of all ranks.")
@@ -200,7 +216,8 @@ void add_profile_event(py::module_& module) {
 void add_summary(py::module_& module) {
   py::class_<RunSummary>(module, "RunSummary", "What a run will do, told before its first step.")
       .def_readonly("output", &RunSummary::output, "The run folder.")
-      .def_readonly("base", &RunSummary::base, "The model it starts from.")
+      .def_property_readonly(
+          "base", [](const RunSummary& self) { return valid_text(self.base); }, "The model it starts from.")
       .def_readonly("pipeline_class", &RunSummary::pipeline_class)
       .def_readonly("method", &RunSummary::method)
       .def_readonly("components", &RunSummary::components, "The parts with trainable parameters.")
@@ -218,7 +235,8 @@ void add_summary(py::module_& module) {
       .def_readonly("first_step", &RunSummary::first_step, "Optimizer steps done by earlier attempts.")
       .def_readonly("total_steps", &RunSummary::total_steps)
       .def_readonly("attempt", &RunSummary::attempt, "From 1.")
-      .def_readonly("notes", &RunSummary::notes, "Further lines worth saying.");
+      .def_property_readonly(
+          "notes", [](const RunSummary& self) { return valid_texts(self.notes); }, "Further lines worth saying.");
 }
 
 void add_result(py::module_& module) {

@@ -93,7 +93,8 @@ torch::Tensor read_init_image(const py::object& image, const model::ModelBundle&
     pixels = given->dim() == 3 ? given->unsqueeze(0) : *given;
   }
   const std::int64_t channels = bundle.vae->config().in_channels;
-  if (pixels.dim() != 4 || (pixels.size(3) != channels && pixels.size(1) != bundle.vae->config().latent_channels)) {
+  if (pixels.dim() != 4 || pixels.numel() == 0 ||
+      (pixels.size(3) != channels && pixels.size(1) != bundle.vae->config().latent_channels)) {
     throw ConfigError("image", std::string("has another shape (") + kAllowed + ")");
   }
   if (pixels.size(3) != channels) return pixels;

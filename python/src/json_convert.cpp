@@ -27,6 +27,7 @@ Json json_of(py::handle object) {
     for (const py::handle entry : object) out.push_back(json_of(entry));
     return out;
   }
+  if (py::hasattr(object, "__fspath__")) return json_of(object.attr("__fspath__")());  // the images of a concept
   throw py::type_error("a " + py::type::of(object).attr("__name__").cast<std::string>() +
                        " where a number, text, list or dict is needed");
 }
@@ -44,7 +45,7 @@ py::object object_of(const Json& json) {
       return out;
     }
     case Json::value_t::string:
-      return py::str(json.get<std::string>());
+      return py::str(valid_text(json.get<std::string>()));  // it may name a file, whose name need not be UTF-8
     case Json::value_t::boolean:
       return py::bool_(json.get<bool>());
     case Json::value_t::number_integer:

@@ -7,7 +7,7 @@
 
 namespace sdtune::python {
 
-// Throws pybind11::type_error for an object that JSON has no form for. Tuples and arrays become lists.
+// Throws pybind11::type_error for an object that JSON has no form for. Tuples and arrays become lists, paths texts.
 Json json_of(pybind11::handle object);
 pybind11::object object_of(const Json& json);
 

@@ -297,7 +297,7 @@ def test_arrays_of_any_kind_come_in_and_none_is_shared(tiny_sd1: Path) -> None:
     scheduler.set_timesteps(5)
     given = np.arange(8, dtype=np.float32).reshape(1, 2, 2, 2)
     for form in (given, given.astype(np.float64), given.tolist(), torch.tensor(given), given[:, ::-1].copy()[:, ::-1],
-                 np.asfortranarray(given)):
+                 np.asfortranarray(given), given.astype(">f4"), given.astype(np.uint16), given.astype(np.uint32), given.astype(">i8")):
         assert (scheduler.scale_model_input(form, 3) == given).all()
     result = scheduler.scale_model_input(given, 3)
     result[:] = -1

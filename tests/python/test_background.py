@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import textwrap
@@ -11,10 +12,11 @@ from pathlib import Path
 
 import pytest
 from notebooks import run_cells, shown
-from test_notebook_use import model_bytes, options
+from test_notebook_use import PHOTOS, model_bytes, options
 
 import sdtune
 from sdtune import _train
+from sdtune._full_paths import with_full_paths
 
 
 class Gate:
@@ -107,6 +109,20 @@ def test_what_the_run_raises_is_raised_by_wait(tiny_sd1: Path, tmp_path: Path) -
     with pytest.raises(sdtune.ConfigError, match="on_step: got 3"):
         sdtune.start(config, on_step=3)
     assert sdtune.start(config, resume_from_checkpoint="auto").wait().step == 4, "a refused start leaves nothing behind"
+
+
+def test_a_callback_that_waits_for_its_own_run_is_refused(tiny_sd1: Path, tmp_path: Path) -> None:
+    started: list[sdtune.Run] = []
+    is_known = threading.Event()
+
+    def on_step(event: sdtune.StepEvent) -> None:
+        assert is_known.wait(60)
+        started[0].wait()
+
+    started.append(sdtune.start(sdtune.TrainConfig(**options(tiny_sd1, tmp_path / "run")), on_step=on_step))
+    is_known.set()
+    with pytest.raises(RuntimeError, match="a callback of the run waits"):
+        started[0].wait()
 
 
 def test_a_start_that_gets_no_thread_leaves_nothing_behind(tiny_sd1: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,3 +225,44 @@ def test_a_stop_before_the_first_step_claims_no_saved_state(interrupted: bool, t
         assert "stopped before the first step" in repr(run) and "saved" not in repr(run)
     assert view.end == "stopped before the first step; start it again"
     assert not list((tmp_path / "run").glob("checkpoints/step-*"))
+
+
+def test_the_working_directory_may_change_meanwhile(tiny_sd1: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another cell's %cd: photos, base and output are those of the folder where the run was started. Origins stay."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    for name, target in (("base", tiny_sd1), ("photos", PHOTOS)):
+        (tmp_path / "here" / name).symlink_to(target)
+    monkeypatch.chdir(tmp_path / "here")
+    Path("me.yaml").write_text("images: photos\n")
+    settings = options(Path("base"), Path("runs/me"), checkpointing_steps=2)
+    del settings["images"]
+    gate = Gate(1)
+    run = sdtune.start(sdtune.TrainConfig.from_yaml("me.yaml", **settings), on_step=gate)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    try:
+        assert gate.reached.wait(60), run
+    finally:
+        gate.go.set()
+    result = run.wait()
+    assert result.step == 4 and result.output == tmp_path / "here/runs/me" and not list((tmp_path / "elsewhere").iterdir())
+    assert list((result.output / "checkpoints").glob("step-*/manifest.json")) and result.pipeline().unet is not None
+    text = (result.output / "config.yaml").read_text()
+    assert "here/photos  # me.yaml:1" in text and "here/base  # base" in text and "here/runs/me  # output" in text
+
+
+def test_paths_are_written_in_full_and_names_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("photos", "latest"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    concepts = [{"images": "photos", "class_data_dir": "class", "repeats": 2}, {"images": "nobody"}]
+    given = sdtune.TrainConfig(base="org/name", concepts=concepts, images="photos", cache_dir="cache", resume_from_checkpoint="latest",
+                               identity_classifier="portrait-judge", validation_data_dir=tmp_path / "photos")
+    full = with_full_paths(given)
+    assert {name: value for name, value in full.to_dict().items() if given.to_dict()[name] != value} == {
+        "images": str(tmp_path / "photos"), "cache_dir": str(tmp_path / "cache"), "output": str(tmp_path / "runs/photos"),
+        "concepts": full.concepts}
+    assert [json.loads(text) for text in full.concepts] == [
+        {"images": str(tmp_path / "photos"), "class_data_dir": str(tmp_path / "class"), "repeats": 2}, {"images": "nobody"}]
+    assert full.origins() == given.origins() | {"output": "output"} and full.preset_values() == given.preset_values()
+    assert given.images == "photos" and given.output == "", "the caller's stays as it is"

@@ -119,6 +119,8 @@ with_prior_preservation: true
 def test_concepts_in_python_are_dicts() -> None:
     config = sdtune.TrainConfig(concepts=[{"images": "a", "repeats": 2}, {"images": "b"}])
     assert [json.loads(text) for text in config.concepts] == [{"images": "a", "repeats": 2}, {"images": "b"}]
+    config.concepts = [{"images": Path("a"), "class_data_dir": Path("b")}]
+    assert [json.loads(text) for text in config.concepts] == [{"images": "a", "class_data_dir": "b"}]
 
 
 def test_bad_concepts_are_named(base: Path, tmp_path: Path) -> None:

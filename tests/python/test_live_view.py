@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import json
 import os
 import pty
@@ -216,6 +217,26 @@ def test_without_a_terminal_nothing_is_written(tiny_sd1: Path, tmp_path: Path, c
     with pytest.raises(sdtune.ConfigError, match="progress: got 'no'"):
         sdtune.train(sdtune.TrainConfig(), progress="no")
     assert inspect.signature(sdtune.train).parameters["progress"].default is True
+
+
+def test_a_stream_that_is_no_terminal_ends_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sys.stderr as programs replace it: None, closed, or an object that can only write."""
+    closed = io.StringIO()
+    closed.close()
+    for stream in (None, closed, SimpleNamespace(write=print, flush=print)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert _train.views_of(_progress.Recorder()) == []
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: True))
+    assert len(_train.views_of(_progress.Recorder())) == 1
+
+
+def test_widgets_that_do_not_work_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(stop: object) -> None:
+        raise AttributeError("module 'traitlets' has no attribute 'TraitType'")
+
+    monkeypatch.setattr(_train, "WidgetScreen", broken)
+    monkeypatch.setattr(_train, "HtmlScreen", lambda: "html")
+    assert _train.make_screen() == "html"
 
 
 def test_the_cost_that_the_page_states_is_the_measured_one() -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
 from notebooks import error_of, manager_of, printed, run_cells
 from test_check import small_disk
-from test_notebook_use import model_bytes, options
+from test_notebook_use import PHOTOS, model_bytes, options
 
 import sdtune
 
@@ -153,3 +155,48 @@ def test_a_wrong_type_is_named_in_one_line(cell: str, text: str) -> None:
     with pytest.raises(sdtune.ConfigError) as caught:
         eval(cell, {"sdtune": sdtune})  # noqa: S307  our own words
     assert str(caught.value) == text and caught.value.exit_code == 2 and len(caught.value.problems) == 1
+
+
+def test_names_that_are_not_utf_8_are_told_and_end_no_run(tiny_sd1: Path, tmp_path: Path) -> None:
+    """Of an archive from elsewhere: warnings and errors have U+FFFD there, and what shows a run takes such a warning."""
+    photos = tmp_path / "photos"
+    shutil.copytree(PHOTOS, photos)
+    (photos / "caf\udce9.txt").write_text("a photo of sks dog")
+    run = sdtune.start(sdtune.TrainConfig(**options(tiny_sd1, tmp_path / "run", images=str(photos))))
+    assert run.wait().step == 4
+    assert any("caf\ufffd.txt: a caption without a photo" in warning for warning in run.progress.warnings), run.progress.warnings
+    with pytest.raises(sdtune.DataError) as caught:
+        sdtune.load_image(tmp_path / "caf\udce9.png")
+    error = caught.value
+    assert str(error).startswith(f"{tmp_path}/caf\ufffd.png: cannot read: ") and repr(error.problems[0]) == f"<Problem {error}>"
+    assert error.problems[0].where == f"{tmp_path}/caf\ufffd.png" and pickle.loads(pickle.dumps(error)).problems == error.problems
+
+
+def test_a_folder_s_name_need_not_be_utf_8(tiny_sd1: Path, tmp_path: Path) -> None:
+    """As text of os.fsdecode, as a path and as bytes it is one folder, here and in the program."""
+    photos = tmp_path / "caf\udce9"
+    shutil.copytree(PHOTOS, photos)
+    configs = [sdtune.TrainConfig(**options(tiny_sd1, tmp_path / "run", images=form)) for form in (photos, str(photos), os.fsencode(photos))]
+    for config in configs:
+        assert config.images == str(photos) and config == configs[0] == pickle.loads(pickle.dumps(config))
+        assert "caf\\udce9" in repr(config) and not sdtune.check(config)
+        assert f"{tmp_path}/caf\ufffd<" in config._repr_html_()
+    with pytest.raises(sdtune.ConfigError, match="caf\ufffd: the run was stopped at step 1"):
+        sdtune.TrainResult(output=photos, model_path=None, checkpoint=None, step=1, model_step=0).pipeline()
+    assert len(sdtune.doctor(configs[0], progress=False).photos) == 5
+    assert sdtune.inspect(os.fsencode(photos), progress=False)["images"] == 5
+    file, base = tmp_path / "caf\udce9.yaml", tmp_path / "bas\udce9"
+    file.write_text("seed: 3\n")
+    shutil.copytree(tiny_sd1, base)
+    config = sdtune.TrainConfig.from_yaml(file, **options(base, tmp_path / "run"))
+    assert config.origins()["seed"] == f"{file}:1" == pickle.loads(pickle.dumps(config)).origins()["seed"] and f"# {file}:1" in config.to_yaml()
+    assert sdtune.start(config).wait().step == 4
+    assert sdtune.plan(config, savings=False)["run"]["model"].endswith("bas\ufffd")
+    assert repr(sdtune.StableDiffusionPipeline.from_pretrained(base)).endswith("bas\ufffd>")
+
+
+@pytest.mark.parametrize("cell", ["sdtune.TrainConfig(seed='x' + 'ä' * 60)", "sdtune.Generator().randn('x' + 'ä' * 60)"])
+def test_a_long_value_is_cut_within_any_text(cell: str) -> None:
+    """Also where the cut falls within a letter of several bytes."""
+    with pytest.raises(sdtune.ConfigError, match="got .*xää"):
+        eval(cell, {"sdtune": sdtune})  # noqa: S307  our own words

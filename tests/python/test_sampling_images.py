@@ -256,6 +256,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "strength": ({"image": photo(), "strength": 1.5}, "0 < x <= 1"),
     "strength of no step": ({"image": photo(), "strength": 0.1}, "leaves no step"),
     "image": ({"image": np.zeros((3, 5, 5, 5), np.float32)}, "B, H, W, 3"),
+    "image without pixels": ({"image": np.zeros((0, 32, 3), np.float32)}, "B, H, W, 3"),
     "image of 0..255": ({"image": np.full((32, 32, 3), 7.0)}, "outside 0..1"),
     "image count": ({"image": [photo()] * 3, "prompt": ["a", "b"]}, "3 for 2"),
     "image and size": ({"image": np.zeros((32, 32, 3), np.float32), "width": 40}, "allowed: 40x32"),

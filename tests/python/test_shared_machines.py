@@ -104,6 +104,14 @@ def test_each_maker_of_processors_has_its_bound(tmp_path: Path, monkeypatch: pyt
     assert _spin_limit.spin_count() == "3000"
 
 
+def test_libraries_whose_names_are_not_utf_8_end_no_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sdtune import _spin_limit
+    monkeypatch.setattr(_spin_limit, "MAPS", tmp_path / "maps")
+    for maps in (b"/usr/lib/caf\xe9.so\n", b"/opt/caf\xe9/libgomp.so.1\n"):
+        (tmp_path / "maps").write_bytes(maps)
+        assert _spin_limit.libgomp_is_loaded() == (b"libgomp" in maps)
+
+
 # What a child does that is forked from a parent which has computed or not, with the error or "done" to the parent's stdout.
 FORK = """
 import os, sdtune

@@ -169,6 +169,15 @@ def test_only_the_program_of_this_module_is_run(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(sdtune.ConfigError, match="the program of this module is not there") as caught:
         sdtune.inspect(DOG)
     assert str(tmp_path / "missing") in str(caught.value) and caught.value.exit_code == 2
+    broken = tmp_path / "broken"
+    for end, said in (("echo 'libtorch.so: cannot open' >&2; exit 127", "does not start: libtorch.so: cannot open"),
+                      ("exit 3", "does not start: exit code 3 and no message")):
+        broken.write_text(f"#!/bin/sh\n{end}\n")
+        broken.chmod(0o755)
+        monkeypatch.setattr(_program, "places", lambda: [broken])
+        with pytest.raises(sdtune.ConfigError, match=said) as caught:
+            sdtune.inspect(DOG)
+        assert caught.value.exit_code == 2
     monkeypatch.setattr(_program, "places", lambda: [other])
     with pytest.raises(sdtune.ConfigError, match=rf"is of version 0.0.9 \(needed: {sdtune.__version__}"):
         sdtune.inspect(DOG)

@@ -47,6 +47,12 @@ again: sdtune.EvaluationReport = sdtune.eval(model="runs/me", subject=3)
 
 def sample(pipe: sdtune.StableDiffusionPipeline) -> sdtune.PipelineOutput:
     return pipe("a photo", sampler=sampler, prompt_syntax="weighted")
+
+
+def resume(stopped: sdtune.TrainResult) -> sdtune.Run:
+    others: list[Concept] = [{"images": Path("photos/bob"), "class_data_dir": Path("class")}]
+    config.concepts = others
+    return sdtune.start(config, resume_from_checkpoint=stopped.checkpoint)
 '''
 
 # Each line alone must fail, with this in what mypy says.
