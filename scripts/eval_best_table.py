@@ -36,7 +36,7 @@ def mean_figures(home: Path, kind: str) -> dict[str, float]:
 
 
 def interval(values: list[float]) -> tuple[float, float, float]:
-    """Mean, low and high."""
+    """Mean, low and high; the last two NaN of a single value."""
     mean, half = mean_and_half(values)
     return mean, mean - half, mean + half
 
@@ -57,7 +57,8 @@ def main() -> int:
         mean, low, high = interval([one[name] - other[name] for one, other in zip(best, last, strict=True)])
         means = [sum(one[name] for one in side) / len(side) for side in (best, last)]
         summary[name] = {"best": means[0], "last": means[1], "difference": mean, "interval": None if math.isnan(low) else [low, high]}
-        lines.append(f"| {name} | {means[0]:.3f} | {means[1]:.3f} | {mean:+.3f} ({low:+.3f}..{high:+.3f}) |")
+        ends = "" if math.isnan(low) else f" ({low:+.3f}..{high:+.3f})"
+        lines.append(f"| {name} | {means[0]:.3f} | {means[1]:.3f} | {mean:+.3f}{ends} |")
     subjects = {home.name: {"best": one, "last": other} for home, one, other in zip(homes, best, last, strict=True)}
     (folder / "eval_best.json").write_text(json.dumps({"summary": summary, "subjects": subjects}, indent=2) + "\n")
     text = f"{len(homes)} subjects.\n\n" + "\n".join(lines) + "\n"

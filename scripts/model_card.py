@@ -21,6 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "docs" / "measurements"
+STAGES = ["features", "vae", "classifier", "text", "base"]  # of `sdtune pretrain`; the first is of portrait-128 alone
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,7 @@ def cards() -> dict[Path, str]:
 def record_run(base: Base, run: Path, machine: str, stage: str | None) -> None:
     """Adds the stages that the folder holds to the record; `stage` alone, where it is given, as a training that was continued."""
     training = json.loads(base.record("training").read_text())
-    named = [stage] if stage else [name for name in ("vae", "classifier", "text", "base") if (run / folder_of(name) / "metrics.jsonl").is_file()]
+    named = [stage] if stage else [name for name in STAGES if (run / folder_of(name) / "metrics.jsonl").is_file()]
     if not stage:
         training = {"machine": machine, "commands": [], "stages": [], "tried": training["tried"]}
     for name in named:
@@ -248,7 +249,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--base", choices=sorted(BASES), default="portrait-128")
     parser.add_argument("--run", type=Path)
-    parser.add_argument("--stage", choices=["vae", "classifier", "text", "base"])
+    parser.add_argument("--stage", choices=STAGES)
     parser.add_argument("--machine", default="")
     parser.add_argument("--subjects", type=Path)
     given = parser.parse_args()

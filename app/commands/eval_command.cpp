@@ -79,6 +79,15 @@ std::string base_of(const fs::path& model) {
   return loaded.config.run.base.empty() ? kBundledBase : loaded.config.run.base;
 }
 
+// Where --base is not given. Training changes no model's size, so a base of another size is not the one.
+void check_found_base(const model::ModelBundle& tuned, const model::ModelBundle& base) {
+  if (tuned.resolution() == base.resolution()) return;
+  throw ConfigError("--base",
+                    "is not given, and " + base.folder.string() + " generates images of " +
+                        std::to_string(base.resolution()) + " px, the model of " + std::to_string(tuned.resolution()),
+                    "give the model before training: --base DIR");
+}
+
 class EvalCommand : public Command {
  public:
   CommandHelp help() const override {
@@ -108,6 +117,7 @@ class EvalCommand : public Command {
     const evaluate::Subject subject = make_subject(classifier, subject_number_);
     const evaluate::Subject shuffled = make_rendered_subject(classifier, another_subject());
     model::ModelBundle tuned = model::load_model(chosen.folder, dtype, device);
+    if (options_.base.empty()) check_found_base(tuned, base);
     std::fprintf(stderr, "model    %s (%s)\nbase     %s\nsubject  %llu, \"%s\", %lld photos\ndevice   %s, %s\n",
                  chosen.folder.c_str(), chosen.reason.c_str(), base_folder.c_str(),
                  static_cast<unsigned long long>(subject.number), plan_.subject_words.c_str(),

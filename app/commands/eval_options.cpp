@@ -58,7 +58,7 @@ void add_images(OptionGroup group, EvalOptions& options) {
            "Images of the class prompt, each from trained model and base.")
       .range(16, 100000);
   group.add("quick", &options.quick,
-            "One image per prompt and 32 of the class: wide confidence intervals, a fifth of the time.");
+            "One image per prompt and 32 of the class: wide confidence intervals, less than a third of the time.");
   group.add("steps", &options.steps, "Sampling steps.").aliases({"num_inference_steps"}).unit("steps").range(1, 1000);
   group.add("guidance_scale", &options.guidance_scale, "Classifier-free guidance; 1 or less: disabled.").range(0, 100);
   group.add("seed", &options.seed, "Seed of the first image; image i (from 0) uses seed + i.").range(0, 1e14);

@@ -88,6 +88,17 @@ def test_close_candidates_are_timed_again_in_the_calls_of_a_round(monkeypatch: p
     assert [float(found.results[each].mean()) for each in compare.THEIRS] == [1, 2, 3, 4], "of the first pass, two calls each"
 
 
+def test_a_result_that_is_not_finite_is_not_timed() -> None:
+    """No bound is below NaN, so a side that computed nothing passed for equal."""
+    exact = np.ones((3, 4))
+    theirs = {candidate: exact for candidate in compare.THEIRS}
+    equal = {candidate: exact for candidate in compare.OURS}
+    assert set(compare.check_results(equal, theirs).values()) == {0.0}
+    for candidate in compare.OURS:
+        with pytest.raises(SystemExit, match="the results differ"):
+            compare.check_results({**equal, candidate: np.full_like(exact, np.nan)}, theirs)
+
+
 def test_trainings_of_diffusers_are_tried_in_each_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     runs: list[tuple[str, str, Path]] = []
 

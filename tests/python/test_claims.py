@@ -289,3 +289,57 @@ def test_likeness_says_which_intervals_are_students() -> None:
     assert "Intervals of shares are Wilson's" in section and "Student's t of n - 1 degrees of freedom" in section
     assert "`attribute_match` and `marks_match` are the means of their parts' ends" in section
     assert "student(n - 1)" in (ROOT / "train/portrait/evaluate/estimate.cpp").read_text()
+
+
+def rows_of(page: str, heading: str) -> list[list[str]]:
+    """Cells of the first table behind the heading."""
+    lines = (ROOT / "docs" / page).read_text().split(heading)[1].split("\n## ")[0].splitlines()
+    return [cells_of(line) for line in lines if line.startswith("| ")]
+
+
+def test_likeness_compares_best_and_last_as_the_record_does() -> None:
+    """A likeness of 0.925 stood there as 0.92."""
+    summary = json.loads((ROOT / "docs/measurements/best_portrait-64_cpu.json").read_text())["summary"]
+    rows = rows_of("likeness.md", "## Is the best step better than the last?")[1:]
+    for row, name in zip(rows, ("subject_fidelity + prompt_fidelity", "subject_fidelity", "prompt_fidelity"), strict=True):
+        entry = summary[name]
+        low, high = entry["interval"]
+        assert row[1:] == [f"{entry['best']:.2f}", f"{entry['last']:.2f}", f"{entry['difference']:+.3f} ({low:+.3f} to {high:+.3f})"], name
+
+
+def test_likeness_s_table_of_near_copies_is_of_five_people() -> None:
+    """Those that all three recipes were measured on: the last one's mean of six stood beside means of five."""
+    record = json.loads((ROOT / "docs/measurements/portrait-128_recipes_cpu.json").read_text())
+    explored = [*record["explored"]["recipes"], *record["explored further"]["recipes"]]
+    names = ["the defaults, 450 steps", "--dco-beta 10 --max-train-steps 450", "--dco-beta 10 --max-train-steps 700"]
+    people, rows = (20, 24, 25, 26, 28), rows_of("likeness.md", "## Overfitting: near copies of the photos")[1:]
+    for row, name in zip(rows, names, strict=True):
+        measured = next(recipe for recipe in explored if recipe["options"] == name)["subjects"]
+        assert {one["subject"] for one in measured} >= set(people), name
+        for cell, figure in zip(row[1:], ("subject fidelity", "copied", "leak", "prompt fidelity"), strict=True):
+            mean = sum(one[figure] for one in measured if one["subject"] in people) / len(people)
+            assert abs(float(cell) - mean) <= 0.0051, (name, figure, mean)
+
+
+def test_what_noise_in_the_sampler_costs_is_that_of_the_records() -> None:
+    text = " ".join((ROOT / "docs/portrait_base.md").read_text().split("## Which sampler")[1].split())
+    noisy, own = (json.loads((ROOT / f"docs/measurements/portrait-64_figures_{name}.json").read_text())["figures"]["prompts"]
+                  for name in ("sde_cpu", "cpu"))
+    for head, words in (("clothes_color", "of the clothes' colours"), ("hat_color", "of the hats'"), ("place", "of the places")):
+        assert f"{noisy['heads'][head]:.1%} {words} instead of {own['heads'][head]:.1%}".replace("%", " %") in text, head
+    beards = [model_card.share_of(prompts["classes"]["facial_hair"], ["goatee", "moustache"]) for prompts in (noisy, own)]
+    assert "{:.1%} of goatees and moustaches instead of {:.1%}".format(*beards).replace("%", " %") in text
+
+
+def test_a_card_has_the_stage_of_features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """portrait-128's first one, in a folder of its own."""
+    monkeypatch.setattr(model_card, "RECORDS", tmp_path)
+    base, run_folder = model_card.BASES["portrait-128"], tmp_path / "run"
+    base.record("training").write_text(json.dumps({"machine": "", "commands": [], "stages": [], "tried": "nothing"}))
+    for folder in ("features", "vae", "judge", "text", "base"):
+        (run_folder / folder).mkdir(parents=True)
+        (run_folder / folder / "metrics.jsonl").write_text(json.dumps({"step": 2, "samples": 8, "pictures_per_s": 4.0}) + "\n")
+    (run_folder / "command.txt").write_text("sdtune pretrain\n")
+    model_card.record_run(base, run_folder, "a machine", None)
+    stages = [one["stage"] for one in json.loads(base.record("training").read_text())["stages"]]
+    assert stages == ["`features`", "`vae`", "`judge`", "`text`", "`base`"]

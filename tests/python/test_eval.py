@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -121,6 +122,17 @@ def test_prints_and_keeps_every_figure_of_every_row(evaluated: tuple[Path, dict]
     assert printed["diversity_kept"] == printed["class_fidelity_kept"] == 1.0
 
 
+def test_quick_says_what_it_saves(evaluated: tuple[Path, dict]) -> None:
+    """By the images of a model: 14 of the subject, 32 of the class and one a prompt of it, where it said a fifth of the time."""
+    tuned, header = evaluated[1]["rows"]["tuned"], (ROOT / "app/commands/eval_options.h").read_text()
+    images, class_images = (int(re.search(rf" {name} = (\d+);", header)[1]) for name in ("num_images", "num_class_images"))
+    prompts = tuned["subject_fidelity"]["count"]
+    quick = prompts + tuned["leak"]["count"] + prompts
+    whole = prompts * images + class_images + prompts * 2
+    assert 1 / 5 < quick / whole < 1 / 3
+    assert "less than a third of the time" in " ".join(run(["eval", "--help"]).stdout.split())
+
+
 def test_the_sheet_has_three_rows_of_fourteen(evaluated: tuple[Path, dict]) -> None:
     with Image.open(evaluated[0] / "sheet.png") as sheet:
         assert sheet.size == (14 * 64 + 15 * 4, 3 * 64 + 4 * 4)
@@ -162,6 +174,14 @@ def test_the_base_is_the_one_that_the_run_names(classifier: Path, tiny_base: Pat
     assert done.returncode == 2 and "config.yaml" in done.stderr and "no_such_option" in done.stderr and "--base" in done.stderr, done.stderr
     done = run([*words, "--base", str(tiny_base)])
     assert done.returncode == 0, done.stderr
+
+
+def test_a_base_of_another_size_is_not_taken_for_the_model_s(tmp_path: Path) -> None:
+    """Nothing says what portrait-64 was trained from, and the bundled base is portrait-128, whose figures are no base's of it."""
+    done = run(["eval", "--model", "portrait-64", "--subject", "3", "--quick", "--steps", "1", "--device", "cpu", "--output", str(tmp_path / "out")])
+    assert done.returncode == 2, done.stderr
+    assert "--base: is not given, and " in done.stderr and "generates images of 128 px, the model of 64" in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_refuses_what_it_cannot_measure(classifier: Path, quick: list[str], tmp_path: Path) -> None:
@@ -243,6 +263,15 @@ def test_many_subjects_become_one_table(evaluated: tuple[Path, dict], tmp_path: 
     missing = subprocess.run([sys.executable, str(ROOT / "scripts" / "eval_table.py"), str(tmp_path), "0", "5"], capture_output=True,
                              text=True, check=False)
     assert missing.returncode == 2 and "no 5/eval/eval.json" in missing.stderr
+
+
+def test_the_difference_of_one_subject_has_no_interval(evaluated: tuple[Path, dict], tmp_path: Path) -> None:
+    for kind in ("best", "last"):
+        (tmp_path / "0" / kind).mkdir(parents=True)
+        shutil.copy(evaluated[0] / "eval.json", tmp_path / "0" / kind / "eval.json")
+    done = subprocess.run([sys.executable, str(ROOT / "scripts" / "eval_best_table.py"), str(tmp_path)], capture_output=True, text=True, check=True)
+    assert "nan" not in done.stdout and "| +0.000 |" in done.stdout, done.stdout
+    assert json.loads((tmp_path / "eval_best.json").read_text())["summary"]["leak"]["interval"] is None
 
 
 def test_both_tables_have_one_quantile_of_student() -> None:

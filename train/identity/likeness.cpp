@@ -31,9 +31,13 @@ double threshold_at(const torch::Tensor& different, double share) {
   return std::nextafter(sorted[passing].item<double>(), std::numeric_limits<double>::infinity());
 }
 
+torch::Tensor are_accepted(const torch::Tensor& likenesses, double threshold) {
+  return likenesses.to(torch::kFloat64).ge(threshold);
+}
+
 double share_accepted(const torch::Tensor& likenesses, double threshold) {
   TORCH_CHECK(likenesses.numel() > 0, "no likenesses");
-  return likenesses.to(torch::kFloat64).ge(threshold).to(torch::kFloat64).mean().item<double>();
+  return are_accepted(likenesses, threshold).to(torch::kFloat64).mean().item<double>();
 }
 
 }  // namespace sdtune::train

@@ -16,6 +16,10 @@ double area_under_curve(const torch::Tensor& same, const torch::Tensor& differen
 // The smallest likeness such that at most `share` of `different` are at or above it.
 double threshold_at(const torch::Tensor& different, double share);
 
+// Which of `likenesses` are at or above the threshold. Compared in float64: rounded to float32, a threshold just above
+// one of them is that one.
+torch::Tensor are_accepted(const torch::Tensor& likenesses, double threshold);
+
 // The share of `likenesses` at or above the threshold.
 double share_accepted(const torch::Tensor& likenesses, double threshold);
 

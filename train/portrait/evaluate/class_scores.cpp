@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "train/identity/likeness.h"
 #include "train/portrait/evaluate/frechet.h"
 
 namespace sdtune::train::evaluate {
@@ -36,7 +37,7 @@ Scores score_class(const Subject& subject, const ClassReading& images, const cla
   Scores scores;
   scores.add(kClassFidelity, prompt_fidelity(images.prompted));
   scores.add(kClassDiversity, jackknife(count, [&](const torch::Tensor& rows) { return diversity(plain, rows); }));
-  scores.add(kLeak, share_of(likeness_to(subject, plain).ge(anchors.accepted_from)));
+  scores.add(kLeak, share_of(are_accepted(likeness_to(subject, plain), anchors.accepted_from)));
   scores.add(kFrechetDistance, jackknife(count, [&](const torch::Tensor& rows) {
                return frechet_distance(plain.features.index_select(0, rows), renders.features);
              }));

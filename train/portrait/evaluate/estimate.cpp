@@ -31,8 +31,12 @@ double student(std::int64_t freedom) {
 }  // namespace
 
 Estimate share_of(const torch::Tensor& hits) {
+  return share_of(hits, static_cast<double>(hits.numel()));
+}
+
+Estimate share_of(const torch::Tensor& hits, double independent) {
   TORCH_CHECK(hits.numel() > 0, "a share of nothing");
-  const auto n = static_cast<double>(hits.numel());
+  const double n = independent;
   const double p = hits.to(torch::kFloat64).mean().item<double>();
   const double z2 = kDeviations * kDeviations;
   const double center = (p + z2 / (2 * n)) / (1 + z2 / n);

@@ -18,6 +18,9 @@ struct Estimate {
 // A share of yes and no, [n] bool with n > 0, and n as its count. Wilson's interval, which is not empty at 0 and 1.
 Estimate share_of(const torch::Tensor& hits);
 
+// The same share with the interval of `independent` answers, which are fewer than n where some depend on others.
+Estimate share_of(const torch::Tensor& hits, double independent);
+
 // The mean of [n] numbers, n > 0, with Student's t of n - 1 degrees of freedom times its standard error either way
 // (none for n = 1).
 Estimate mean_of(const torch::Tensor& values);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "model/base/error.h"
@@ -45,6 +46,19 @@ LabelledSubject subject_of_label(const Json& label, const std::string& where) {
   return {seed - portrait::kReservedSeeds, detail_of_label(label, where)};
 }
 
+// Photos of a camera would get figures too, which say nothing. Renders that were saved by another program do not say
+// what they are, but labels.jsonl does.
+void require_renders(const fs::path& folder, const std::vector<Photo>& photos) {
+  const auto others =
+      std::count_if(photos.begin(), photos.end(), [](const Photo& photo) { return !photo.is_rendered; });
+  std::error_code status;
+  if (others == 0 || fs::exists(folder / "labels.jsonl", status)) return;
+  throw DataError(folder.string(),
+                  std::to_string(others) + " of " + std::to_string(photos.size()) +
+                      " photos are not renders of sdtune, whose people alone can be measured",
+                  "train --identity-model watches photos of a camera");
+}
+
 }  // namespace
 
 Subject make_subject(classifier::PortraitClassifier& classifier, std::uint64_t number,
@@ -75,6 +89,7 @@ torch::Tensor photo_references(const fs::path& folder, std::int64_t side) {
   const PhotoVisitor visitor{.keep = [&](const Photo& photo, const Image& image) { kept.keep(photo, image); }};
   const PhotoFolder found = scan_photos(folder, "", /*use_captions=*/false, visitor);
   if (!found.bad.empty()) throw DataError(found.bad);
+  require_renders(folder, found.photos);
   std::vector<torch::Tensor> images;
   for (const Photo& photo : found.photos) images.push_back(kept.read(photo));
   return torch::stack(images);

@@ -29,7 +29,7 @@ Subject make_subject(classifier::PortraitClassifier& classifier, std::uint64_t n
 torch::Tensor rendered_references(const classifier::ClassifierDesign& design, std::uint64_t number, std::int64_t count);
 
 // A folder of photos of any size, each cropped to its middle square of `side` px. Throws DataError where one cannot be
-// read or none is there.
+// read, none is there, or one is no render of sdtune and no labels.jsonl says whom it shows.
 torch::Tensor photo_references(const std::filesystem::path& folder, std::int64_t side);
 
 struct LabelledSubject {

@@ -165,6 +165,7 @@ Anchors measure_anchors(const Subject& subject, const PromptedReading& renders, 
 Estimate prompt_fidelity(const PromptedReading& images) {
   std::vector<bool> hits;
   std::int64_t asked_images = 0;
+  double squares = 0;  // of how many things each image was asked
   for (std::size_t i = 0; i < images.prompts.size(); ++i) {
     const std::vector<Asked>& all = eval_prompts()[images.prompts[i]].asked;
     for (const Asked& asked : all) {
@@ -172,8 +173,11 @@ Estimate prompt_fidelity(const PromptedReading& images) {
       hits.push_back(read.item<std::int64_t>() == asked.shown);
     }
     asked_images += all.empty() ? 0 : 1;
+    squares += static_cast<double>(all.size() * all.size());
   }
-  Estimate share = share_of(as_bools(hits));
+  // Answers of one image err together. At the worst they are all alike, and then as sure as this many (Kish 1965).
+  const auto asked = static_cast<double>(hits.size());
+  Estimate share = share_of(as_bools(hits), asked * asked / squares);
   share.count = asked_images;
   return share;
 }
@@ -183,10 +187,11 @@ Scores score_subject(const Subject& subject, const PromptedReading& images, cons
   Scores scores;
   scores.add(kPromptFidelity, prompt_fidelity(images));
   scores.add(kSubjectFidelity, mean_of((likeness - anchors.other) / (anchors.subject - anchors.other)));
-  scores.add(kAccepted, share_of(likeness.ge(anchors.accepted_from)));
+  scores.add(kAccepted, share_of(are_accepted(likeness, anchors.accepted_from)));
   add_attributes(subject, images, scores);
   add_sharpness(images, anchors, scores);
-  scores.add(kCopied, share_of(nearest_reference(subject, images.reading).ge(anchors.copy_threshold)));
+  const torch::Tensor nearest = nearest_reference(subject, images.reading);
+  scores.add(kCopied, share_of(are_accepted(nearest, anchors.copy_threshold)));
   const std::vector<bool> repeated = repeated_contexts(subject, images);
   if (!repeated.empty()) scores.add(kRepeatedContext, share_of(as_bools(repeated)));
   return scores;

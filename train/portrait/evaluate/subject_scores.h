@@ -36,7 +36,8 @@ Anchors measure_anchors(const Subject& subject, const PromptedReading& renders, 
 // The likeness of each image to the mean of the references: [N].
 torch::Tensor likeness_to(const Subject& subject, const classifier::Reading& reading);
 
-// P: the share of all that was asked, over all images; its count are the images that were asked anything.
+// P: the share of all that was asked, over all images; its count are the images that were asked anything. Its interval
+// holds however the answers of one image depend on each other.
 Estimate prompt_fidelity(const PromptedReading& images);
 
 // All figures from kPromptFidelity to kRepeatedContext: those of marks and hair that the subject has, and sharpness

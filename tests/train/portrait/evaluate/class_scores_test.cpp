@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <vector>
+
 #include "tests/train/portrait/evaluate/oracle_reading.h"
 
 namespace sdtune::train::evaluate {
@@ -48,6 +51,13 @@ TEST_F(ClassScores, TheSubjectEverywhereIsALeakWithoutDiversity) {
   EXPECT_DOUBLE_EQ(same.find(kLeak)->value, 1.0);
   EXPECT_NEAR(same.find(kClassDiversity)->value, 0.0, 1e-9);
   EXPECT_GT(same.find(kFrechetDistance)->value, 1.2 * others.find(kFrechetDistance)->value);
+}
+
+TEST_F(ClassScores, AnImageJustBelowTheThresholdIsNoLeak) {
+  const std::vector<portrait::Portrait> portraits = prompted_portraits(3, 100, 2);
+  const torch::Tensor likeness = likeness_to(subject_, oracle_reading(plain(portraits)));
+  anchors_.accepted_from = std::nextafter(likeness.max().item<double>(), 2.0);
+  EXPECT_DOUBLE_EQ(score(portraits).find(kLeak)->value, 0.0);
 }
 
 TEST_F(ClassScores, DiversityCountsBitsOfRows) {

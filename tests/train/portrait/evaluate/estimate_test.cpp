@@ -18,6 +18,15 @@ TEST(Estimate, ShareHasWilsonsInterval) {
   EXPECT_EQ(share.count, 10);
 }
 
+TEST(Estimate, AShareOfFewerIndependentAnswersHasTheirInterval) {
+  const torch::Tensor hits = torch::cat({torch::ones({8}), torch::zeros({2})}).to(torch::kBool);
+  const Estimate twice = share_of(torch::cat({hits, hits}), 10.0), once = share_of(hits);
+  EXPECT_DOUBLE_EQ(twice.value, once.value);
+  EXPECT_DOUBLE_EQ(twice.low, once.low);
+  EXPECT_DOUBLE_EQ(twice.high, once.high);
+  EXPECT_EQ(twice.count, 20);
+}
+
 TEST(Estimate, ShareOfAllOrNoneIsStillUnsure) {
   const Estimate all = share_of(torch::ones({20}, torch::kBool)), none = share_of(torch::zeros({20}, torch::kBool));
   EXPECT_DOUBLE_EQ(all.value, 1.0);

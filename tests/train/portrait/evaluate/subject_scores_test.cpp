@@ -109,6 +109,30 @@ TEST_F(SubjectScores, PromptFidelityCountsTheImagesThatWereAskedAnything) {
   EXPECT_EQ(prompt_fidelity(fresh).count, asked);
 }
 
+// Of a prompt that asks for two things the answers are read off one image.
+TEST_F(SubjectScores, PromptFidelityIsNoSurerForAskingAnImageTwice) {
+  double asked = 0, squares = 0;
+  for (const EvalPrompt& prompt : eval_prompts()) {
+    const auto things = static_cast<double>(prompt.asked.size());
+    asked += 4 * things;
+    squares += 4 * things * things;
+  }
+  const Estimate share = prompt_fidelity(prompted(prompted_portraits(subject_.number, 9000, 4)));
+  const double independent = asked * asked / squares, deviations = 1.959964;
+  EXPECT_LE(independent, static_cast<double>(share.count));
+  EXPECT_DOUBLE_EQ(share.value, 1.0);
+  EXPECT_NEAR(share.low, independent / (independent + deviations * deviations), 1e-9);  // Wilson's of all
+}
+
+// The thresholds are just above the first that must fail, which rounding to float32 would let pass.
+TEST_F(SubjectScores, WhatIsAtTheThresholdOfTheFirstToFailFails) {
+  const auto count = static_cast<double>(renders_.prompts.size());
+  EXPECT_DOUBLE_EQ(figure(renders_, kCopied), std::floor(0.01 * count) / count);
+  Anchors anchors = anchors_;
+  anchors.accepted_from = std::nextafter(likeness_to(subject_, renders_.reading).max().item<double>(), 2.0);
+  EXPECT_DOUBLE_EQ(score_subject(subject_, renders_, anchors).find(kAccepted)->value, 0.0);
+}
+
 // A model that gives its photos back whatever the prompt.
 TEST_F(SubjectScores, CopiesOfThePhotosAreFoundOut) {
   PromptedReading copies = renders_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,11 +70,27 @@ TEST(Subject, IsRefusedWhereItIsSeveralOrKnownFromTraining) {
 TEST(Subject, PhotosOfAnySizeBecomeLikeTheClassifiersRenders) {
   const test::ScratchFolder scratch;
   const auto portrait = portrait::draw_photo(portrait::image_seeds(portrait::PortraitSet::kReserved, 2, 0));
-  model::write_png(real_file_system(), scratch.path() / "a.png", portrait::render(portrait.who, portrait.now, 128));
+  model::write_png(real_file_system(), scratch.path() / "a.png", portrait::render(portrait.who, portrait.now, 128),
+                   {{"Software", "sdtune"}});
   const torch::Tensor photos = photo_references(scratch.path(), 64), renders = rendered_references({}, 2, 2);
   ASSERT_EQ(photos.sizes(), (torch::IntArrayRef{1, 3, 64, 64}));
   EXPECT_LT((photos[0] - renders[0]).abs().mean().item<double>(), 0.05);
   EXPECT_GT((photos[0] - renders[1]).abs().mean().item<double>(), 0.1);  // another view
+}
+
+TEST(Subject, PhotosOfACameraHaveNoFigures) {
+  const test::ScratchFolder scratch;
+  const Image grey{32, 32, std::vector<std::uint8_t>(3 * 32 * 32, 128)};
+  model::write_png(real_file_system(), scratch.path() / "a.png", grey, {{"Software", "sdtune"}});
+  model::write_png(real_file_system(), scratch.path() / "b.png", grey);
+  try {
+    photo_references(scratch.path(), 64);
+    FAIL() << "must be refused";
+  } catch (const DataError& error) {
+    EXPECT_NE(error.problems().front().what.find("1 of 2 photos are not renders of sdtune"), std::string::npos);
+  }
+  scratch.write("labels.jsonl", label(portrait::kReservedSeeds + 4));  // renders that were saved again
+  EXPECT_EQ(photo_references(scratch.path(), 64).size(0), 2);
 }
 
 }  // namespace
