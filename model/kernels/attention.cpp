@@ -43,6 +43,13 @@ torch::Tensor with_dense_heads(const torch::Tensor& x) {
   return x.stride(3) == 1 ? x : x.contiguous();
 }
 
+// Keys and values of each of q's samples and heads, which the passes read without looking: LibTorch spreads others, or
+// refuses them.
+bool belong_together(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
+  return q.dim() == 4 && k.dim() == 4 && k.sizes() == v.sizes() && k.size(0) == q.size(0) && k.size(2) == q.size(2) &&
+         k.size(3) == q.size(3);
+}
+
 // Gives each thread scratch memory and calls run(index, scratch) for each of `count` parts of the work.
 template <class Run>
 void for_each_part(int64_t count, int64_t scratch_floats, const Run& run) {
@@ -130,9 +137,9 @@ bool can_attend_in_tiles(const torch::Tensor& q, const torch::Tensor& k, const t
   const torch::Dtype dtype = q.scalar_type();
   const bool is_known = dtype == torch::kFloat32 || dtype == torch::kBFloat16;
   const bool takes_wide = dtype == torch::kBFloat16 && can_multiply_bfloat16_pairs() && !asks_for_gradient({q, k, v});
-  return q.is_cpu() && is_known && k.scalar_type() == dtype && v.scalar_type() == dtype && q.size(3) % 4 == 0 &&
-         q.size(3) <= (takes_wide ? kWidestHeadOfPairs : kWidestTiledHead) && q.numel() > 0 && k.numel() > 0 &&
-         vectors_of_this_cpu() && !is_of_sizes_only();
+  return q.is_cpu() && is_known && k.scalar_type() == dtype && v.scalar_type() == dtype && belong_together(q, k, v) &&
+         q.size(3) % 4 == 0 && q.size(3) <= (takes_wide ? kWidestHeadOfPairs : kWidestTiledHead) && q.numel() > 0 &&
+         k.numel() > 0 && vectors_of_this_cpu() && !is_of_sizes_only();
 }
 
 torch::Tensor tiled_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, bool causal) {

@@ -16,7 +16,7 @@ inline constexpr int64_t kWidestTiledHead = 160;  // numbers
 inline constexpr int64_t kWidestHeadOfPairs = 512;
 
 // Whether tiled_attention takes these: on a CPU with AVX2, float32 or bfloat16, heads of a multiple of 4 up to
-// kWidestTiledHead numbers, or kWidestHeadOfPairs.
+// kWidestTiledHead numbers, or kWidestHeadOfPairs; keys and values of as many samples and heads as the queries.
 bool can_attend_in_tiles(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v);
 
 // softmax(q k^T / sqrt(d)) v for q [B, L, H, d], k and v [B, M, H, d] -> [B, L, H, d]; differentiable. Scores, softmax

@@ -51,7 +51,7 @@ constexpr int64_t kGrain = 8;
 
 template <class T>
 void run_forward(const torch::Tensor& x, const torch::Tensor& y) {
-  if (is_of_sizes_only()) return;
+  if (is_of_sizes_only() || y.numel() == 0) return;
   const int64_t width = y.size(-1);
   const auto* in = x.const_data_ptr<T>();
   auto* out = y.mutable_data_ptr<T>();
@@ -62,7 +62,7 @@ void run_forward(const torch::Tensor& x, const torch::Tensor& y) {
 
 template <class T>
 void run_backward(const torch::Tensor& x, const torch::Tensor& dy, const torch::Tensor& dx) {
-  if (is_of_sizes_only()) return;
+  if (is_of_sizes_only() || dy.numel() == 0) return;
   const int64_t width = dy.size(-1);
   const auto* in = x.const_data_ptr<T>();
   const auto* gradient = dy.const_data_ptr<T>();

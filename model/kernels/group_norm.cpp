@@ -52,9 +52,18 @@ bool has_cpu_kernel(const torch::Tensor& x) {
   return x.is_cpu() && (x.scalar_type() == torch::kFloat32 || x.scalar_type() == torch::kBFloat16);
 }
 
+// The sizes that kernels read their arguments in. LibTorch's operators spread an offset of other ones, or refuse it.
+bool have_usual_sizes(const torch::Tensor& x, const GroupNormArguments& arguments) {
+  const torch::Tensor& offset = arguments.offset;
+  return x.dim() == 4 && arguments.groups > 0 && x.size(1) % arguments.groups == 0 &&
+         arguments.weight.numel() == x.size(1) && arguments.bias.numel() == x.size(1) &&
+         (!offset.defined() || (offset.dim() == 2 && offset.size(0) == x.size(0) && offset.size(1) == x.size(1)));
+}
+
 }  // namespace
 
 torch::Tensor group_norm(const torch::Tensor& x, const GroupNormArguments& arguments) {
+  if (!have_usual_sizes(x, arguments)) return group_norm_by_library(x, arguments);
   if (const CudaTable* kernels = group_norm_kernels(x, arguments)) {
     return group_norm_by_kernel(*kernels, x, arguments);
   }
@@ -65,7 +74,8 @@ torch::Tensor group_norm(const torch::Tensor& x, const GroupNormArguments& argum
 }
 
 torch::Tensor group_norm_over(torch::Tensor x, const GroupNormArguments& arguments) {
-  const bool writes_over = has_cpu_kernel(x) && x.is_contiguous(x.suggest_memory_format()) && !is_of_sizes_only() &&
+  const bool writes_over = has_cpu_kernel(x) && have_usual_sizes(x, arguments) &&
+                           x.is_contiguous(x.suggest_memory_format()) && !is_of_sizes_only() &&
                            !asks_for_gradient({x, arguments.weight, arguments.bias, arguments.offset});
   if (!writes_over) return group_norm(x, arguments);
   group_norm_cpu(x, x, arguments);

@@ -192,11 +192,11 @@ bool can_convolve_by_winograd(const torch::Tensor& x, const torch::Tensor& weigh
   const bool is_float = x.scalar_type() == torch::kFloat32;
   const bool is_bfloat16 = x.scalar_type() == torch::kBFloat16;
   return x.is_cpu() && (is_float || is_bfloat16) && weight.scalar_type() == x.scalar_type() && !is_of_sizes_only() &&
-         x.is_contiguous(torch::MemoryFormat::ChannelsLast) && weight.is_contiguous() && weight.size(2) == 3 &&
-         weight.size(3) == 3 && shape.stride == 1 && shape.padding == 1 && in % winograd::kChannelGroup == 0 &&
-         out % winograd::kChannelGroup == 0 && std::min(in, out) >= kFewestChannels && pixels >= kFewestPixels &&
-         is_worth_its_kernels(x, pixels, out) && vectors_of_this_cpu() &&
-         (is_float || is_worth_it_in_bfloat16(x, pixels));
+         x.is_contiguous(torch::MemoryFormat::ChannelsLast) && x.size(1) == in && weight.is_contiguous() &&
+         weight.size(2) == 3 && weight.size(3) == 3 && shape.stride == 1 && shape.padding == 1 &&
+         in % winograd::kChannelGroup == 0 && out % winograd::kChannelGroup == 0 &&
+         std::min(in, out) >= kFewestChannels && pixels >= kFewestPixels && is_worth_its_kernels(x, pixels, out) &&
+         vectors_of_this_cpu() && (is_float || is_worth_it_in_bfloat16(x, pixels));
 }
 
 torch::Tensor winograd_conv2d(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {

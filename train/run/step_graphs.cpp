@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <utility>
 
 namespace sdtune::train {
@@ -148,6 +149,9 @@ torch::Tensor StepGraphs::capture(Shape& shape, StepInputs& inputs) {
     shape.graph->replay();
   } catch (const c10::Error& error) {
     stay_eager(shape, fmt::format("cannot be captured: {}", error.what_without_backtrace()));
+    return compute_(inputs);
+  } catch (const std::runtime_error& error) {  // a launch of our own kernels: their library knows no c10::Error
+    stay_eager(shape, fmt::format("cannot be captured: {}", error.what()));
     return compute_(inputs);
   }
   const torch::Tensor replayed = result(shape.losses);

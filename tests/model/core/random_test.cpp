@@ -41,6 +41,16 @@ TEST(DrawNormal, EdgesOfTheUniformAreFinite) {
   EXPECT_NEAR(normal_pair(0, 0).first, std::sqrt(2 * 24 * std::log(2)), 1e-5);  // u = 2^-24
 }
 
+// As the GPU computes them, and every build on the host, whatever processor its flags name.
+TEST(DrawNormal, HasTheBitsOfOperationsThatAreRoundedOneByOne) {
+  const torch::Tensor drawn = draw_normal({5, Draw::kNoise, 3, 4, false}, {4 * 1024});
+  for (std::uint32_t block = 0; block < 1024; ++block) {
+    float expected[4];
+    normal_block(draw_block(5, draw_counter(0, 3, 4, false), block), expected);
+    for (int i = 0; i < 4; ++i) ASSERT_EQ(drawn.const_data_ptr<float>()[4 * block + i], expected[i]) << block;
+  }
+}
+
 TEST(DrawNormal, HasTheMomentsOfANormalDistribution) {
   const torch::Tensor x = draw_normal({7, Draw::kNoise, 3, 5, false}, {1'000'000}).to(torch::kFloat64);
   EXPECT_NEAR(x.mean().item<double>(), 0, 4e-3);

@@ -290,5 +290,16 @@ TEST(TiledAttention, LeavesTheRestToLibTorch) {
   EXPECT_FALSE(can_attend_in_tiles(of(40, torch::kFloat32), of(40, torch::kBFloat16), of(40, torch::kFloat32)));
 }
 
+// Of fewer samples, heads or values than the queries' the tiles would read what lies behind them.
+TEST(TiledAttention, TakesKeysAndValuesOfItsQueriesAlone) {
+  const auto of = [](int64_t batch, int64_t rows, int64_t heads) { return torch::zeros({batch, rows, heads, 8}); };
+  const torch::Tensor q = of(2, 7, 2), k = of(2, 5, 2);
+  EXPECT_TRUE(can_attend_in_tiles(q, k, k) == vectors_of_this_cpu().has_value());
+  EXPECT_FALSE(can_attend_in_tiles(q, of(1, 5, 2), of(1, 5, 2)));
+  EXPECT_FALSE(can_attend_in_tiles(q, of(2, 5, 1), of(2, 5, 1)));
+  EXPECT_FALSE(can_attend_in_tiles(q, k, of(2, 4, 2)));
+  EXPECT_FALSE(can_attend_in_tiles(q, k.narrow(3, 0, 4), k.narrow(3, 0, 4)));
+}
+
 }  // namespace
 }  // namespace sdtune::model

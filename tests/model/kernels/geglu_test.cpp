@@ -4,6 +4,8 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
 
+#include <vector>
+
 #include "tests/support/relative_error.h"
 
 namespace sdtune::model {
@@ -42,6 +44,15 @@ TEST(Geglu, TakesBfloat16AndLetsNotANumberThrough) {
   EXPECT_LE(test::relative_error(geglu(x), reference(x)), 4e-3);
   x[1][40] = std::nan("");
   EXPECT_EQ(geglu(x).isnan().sum().item<int64_t>(), 1);
+}
+
+TEST(Geglu, TakesNothing) {
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{0, 8}, std::vector<int64_t>{3, 0}}) {
+    const torch::Tensor x = torch::zeros(shape, torch::requires_grad());
+    const torch::Tensor y = geglu(x);
+    EXPECT_EQ(y.sizes(), reference(x).sizes());
+    EXPECT_EQ(torch::autograd::grad({y}, {x}, {torch::zeros_like(y)})[0].sizes(), x.sizes());
+  }
 }
 
 }  // namespace

@@ -115,6 +115,21 @@ TEST(GroupNorm, LetsNotANumberThrough) {
   EXPECT_TRUE(fused(in, 2, 1e-5, true, false).isnan().any().item<bool>());
 }
 
+// The kernels read them by the map's sizes: past the end of what is smaller.
+TEST(GroupNorm, LeavesArgumentsOfOtherSizesToLibTorch) {
+  const torch::NoGradGuard no_grad;
+  torch::manual_seed(0);
+  const torch::Tensor x = torch::randn({3, 8, 5, 4}), ones = torch::ones({8}), zeros = torch::zeros({8});
+  const auto run = [&](const torch::Tensor& weight, const torch::Tensor& offset, int64_t groups) {
+    return group_norm(x, {.weight = weight, .bias = zeros, .offset = offset, .groups = groups});
+  };
+  const torch::Tensor offset = torch::randn({1, 8});
+  EXPECT_LE(test::relative_error(run(ones, offset, 2), run(ones, offset.expand({3, 8}), 2).to(torch::kFloat64)), 2e-6);
+  EXPECT_THROW(run(torch::ones({4}), {}, 2), c10::Error);
+  EXPECT_THROW(run(ones, {}, 3), c10::Error);
+  EXPECT_THROW(group_norm_over(x.clone(), {.weight = torch::ones({4}), .bias = zeros, .groups = 2}), c10::Error);
+}
+
 TEST(GroupNorm, OverItsInputIsTheSameBitsAndOnlyWithoutGradients) {
   for (const torch::Dtype dtype : {torch::kFloat32, torch::kBFloat16}) {
     for (const auto format : {torch::MemoryFormat::Contiguous, torch::MemoryFormat::ChannelsLast}) {

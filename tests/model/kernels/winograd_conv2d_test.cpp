@@ -128,6 +128,7 @@ TEST_F(Winograd, TakesNoOtherConvolutions) {
   EXPECT_TRUE(can_convolve_by_winograd(large, with_gradient(half), kPadded));
   EXPECT_FALSE(can_convolve_by_winograd(x, weight.contiguous(torch::MemoryFormat::ChannelsLast), kPadded));
   EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({72, 64, 3, 3}), kPadded));
+  EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({64, 80, 3, 3}), kPadded)) << "not the map's channels";
   EXPECT_FALSE(can_convolve_by_winograd(channels_last({1, 64, 15, 15}), weight, kPadded)) << "too few pixels";
   EXPECT_FALSE(can_convolve_by_winograd(x, torch::randn({48, 64, 3, 3}), kPadded)) << "too few channels";
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <stdexcept>
 #include <utility>
 
 #include "tests/support/no_portrait_readers.h"
@@ -283,6 +284,20 @@ TEST(StepGraphs, StaysEagerWhereNothingCanBeCaptured) {
   const std::vector<Problem> warnings = graphs.warnings();
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_NE(warnings.front().line().find("not permitted"), std::string::npos) << warnings.front().line();
+}
+
+// They throw no c10::Error (model/kernels/cuda/launch.cuh).
+TEST(StepGraphs, StaysEagerWhereALaunchOfOurKernelsIsRefused) {
+  const model::GraphStandIn stand_in([](const Work&, const model::DeviceGraph*) -> std::unique_ptr<model::DeviceGraph> {
+    throw std::runtime_error("kernel geglu_forward on cuda:0: operation not permitted when stream is capturing");
+  });
+  Toy toy;
+  StepGraphs graphs = toy.make();
+  for (int step = 0; step < 6; ++step) EXPECT_EQ(graphs.compute(inputs_of(step, 2))[0].item<double>(), step);
+  EXPECT_EQ(graphs.graphs(), 0U);
+  const std::vector<Problem> warnings = graphs.warnings();
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings.front().line().find("geglu_forward"), std::string::npos) << warnings.front().line();
 }
 
 TEST(StepGraphs, WaitWhereGradientsAreNotFinite) {
