@@ -30,6 +30,7 @@ namespace {
 int main(int argc, char** argv) {
   int code = 0;
   try {
+    sdtune::app::open_closed_streams();
     sdtune::app::end_with_caller();
     sdtune::app::ignore_closed_pipes();
     sdtune::app::take_ends_of_children();

@@ -35,6 +35,14 @@ const Field* field_of_flag(const FieldList& fields, const std::string& word) {
   return looks_like_flag(word) ? find_field(fields, flag_part(word)) : nullptr;
 }
 
+// Whether it is a flag that must not pass for the value of the one before: a field's, --no-... of a bool, --help.
+bool is_flag(const FieldList& fields, const std::string& word) {
+  if (!looks_like_flag(word)) return false;
+  const std::string name = flag_part(word);
+  const Field* denied = same_name(name.substr(0, 3), "no-") ? find_field(fields, name.substr(3)) : nullptr;
+  return name == "help" || field_of_flag(fields, word) != nullptr || (denied != nullptr && is_bool(*denied));
+}
+
 // The words without the flags that lack a value, each of which is a problem: in `--prompt --steps 5` the next flag
 // would be swallowed as the text. The other words still count, since a command may need them to say that it ended.
 std::vector<std::string> without_valueless_flags(const std::vector<std::string>& words, const FieldList& fields,
@@ -49,7 +57,7 @@ std::vector<std::string> without_valueless_flags(const std::vector<std::string>&
     const std::string flag = flag_name(field->info.name);
     if (i + 1 == words.size()) {
       problems.push_back({flag, "has no value (allowed: " + field_type(*field) + ")", ""});
-    } else if (field_of_flag(fields, words[i + 1]) != nullptr) {
+    } else if (is_flag(fields, words[i + 1])) {
       problems.push_back(
           {flag, "has no value: " + words[i + 1] + " follows", "for that text write " + flag + "=" + words[i + 1]});
     } else {
@@ -111,9 +119,18 @@ Flag add_flag(CLI::App& parser, const Field& field) {
 
 void collect(const Flag& flag, Arguments& arguments) {
   const std::string name = flag_name(flag.field->info.name);
+  const std::string denial = flag_name("no-" + flag.field->info.name);
   const bool denied = flag.denial != nullptr && flag.denial->count() > 0;
   if (denied && flag.option->count() > 0) {
-    arguments.problems.push_back({name, "is given together with " + flag_name("no-" + flag.field->info.name), ""});
+    arguments.problems.push_back({name, "is given together with " + denial, ""});
+    return;
+  }
+  const std::vector<std::string> values = denied ? flag.denial->results() : std::vector<std::string>();
+  // CLI11's word for a flag without a value; --no-x=false would else mean the same as --no-x.
+  const auto value = std::find_if(values.begin(), values.end(), [](const std::string& text) { return text != "true"; });
+  if (value != values.end()) {
+    arguments.problems.push_back(
+        {denial, "takes no value (got " + *value + ")", "leave it out, or give it to " + name});
     return;
   }
   Setting setting{flag.field->info.name, {}, false, false, name};

@@ -1,5 +1,6 @@
 #include "app/cli/stop_signals.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -35,6 +36,13 @@ void on_signal(int number, siginfo_t* info, void* /*context*/) {
 }
 
 }  // namespace
+
+void open_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // The lowest number that is free: those below are open by now.
+    if (::fcntl(stream, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_RDWR));
+  }
+}
 
 void ignore_closed_pipes() {
   std::signal(SIGPIPE, SIG_IGN);

@@ -17,6 +17,7 @@
 #include "train/plan/probe_settings.h"
 #include "train/portrait/evaluate/classifier_reader_source.h"
 #include "train/preflight/machine_warnings.h"
+#include "train/preflight/option_warnings.h"
 #include "train/preflight/preflight.h"
 #include "train/prepare/generation_summary.h"
 #include "train/run/train.h"
@@ -70,6 +71,8 @@ class CheckCommand : public Command {
     const std::vector<Problem> of_machine =
         train::machine_warnings(options_.loaded.config, train::recorded_value(preflight.resume, "mixed_precision"));
     advice.warnings.insert(advice.warnings.begin(), of_machine.begin(), of_machine.end());
+    const std::vector<Problem> of_options = train::option_warnings(options_.loaded.config);
+    advice.warnings.insert(advice.warnings.begin(), of_options.begin(), of_options.end());
     if (!json_) {
       print_problems(problems);
       if (problems.empty()) print_plan();

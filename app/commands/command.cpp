@@ -72,6 +72,7 @@ int run_command_line(const std::vector<std::string>& words) {
     std::puts("sdtune " SDTUNE_VERSION);
     return 0;
   }
+  if (first == "help" && words.size() > 1) return run_command_line({words[1], "--help"});
   if (first == "--help" || first == "-h" || first == "help") {
     std::fputs(program_help(commands).c_str(), stdout);
     return words.empty() ? static_cast<int>(ExitCode::kBadInput) : 0;

@@ -42,7 +42,7 @@ class DemoCommand : public Command {
 
   int run(Arguments arguments) override {
     GivenOptions given = apply_options(fields(), arguments, "", "--help lists all options");
-    read_train_options(arguments.command, given.problems);
+    if (read_train_options(arguments.command, given.problems)) return run_command_line({"train", "--help"});
     if (!given.problems.empty()) throw ConfigError(given.problems);
     const fs::path photos = find_shared_file("examples/me");
     if (photos.empty() || find_bundled_base().empty()) {
@@ -58,8 +58,9 @@ class DemoCommand : public Command {
   }
 
  private:
-  // The words go to `train` as they are; what demo generates afterwards has to fit two of its options.
-  void read_train_options(const std::vector<std::string>& words, std::vector<Problem>& problems) {
+  // The words go to `train` as they are; what demo generates afterwards has to fit two of its options. Returns whether
+  // they ask for its help alone.
+  bool read_train_options(const std::vector<std::string>& words, std::vector<Problem>& problems) {
     TrainingArguments train;
     Arguments given = parse_arguments(words, train.fields());
     for (const Setting& setting : given.settings) {
@@ -68,8 +69,11 @@ class DemoCommand : public Command {
                             "sdtune demo --output DIR -- TRAIN_OPTIONS"});
       }
     }
+    if (given.help) return true;
     train.load(given);  // a --config file may name the base, and what is wrong there train itself says
+    train.require_second_reading(problems);
     if (!train.loaded.config.run.base.empty()) base_ = train.loaded.config.run.base;
+    return false;
   }
 
   void choose_device() {

@@ -71,6 +71,7 @@ class LaunchCommand : public Command {
       training_.load(of_train);
       const std::vector<Problem>& wrong = training_.loaded.problems;
       given.problems.insert(given.problems.end(), wrong.begin(), wrong.end());
+      training_.require_second_reading(given.problems);
     }
     if (!given.problems.empty()) {
       const ConfigError error(given.problems);

@@ -29,6 +29,10 @@ bool names_other_file(const fs::path& path) {
 }
 
 void check_model_output(const fs::path& output, bool overwrite) {
+  if (begins_with_tilde(output)) {
+    throw ConfigError("--output", "begins with ~, which only a shell replaces (got " + output.string() + ")",
+                      "write the whole path");
+  }
   std::error_code status;
   if (!fs::exists(output, status)) return;
   if (!overwrite) throw ConfigError("--output", "exists (got " + output.string() + ")", "--overwrite replaces it");

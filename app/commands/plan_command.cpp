@@ -73,6 +73,7 @@ class PlanCommand : public Command {
     options_.load(arguments, own_fields());
     if (family_) options_.load_for(*family_);
     std::vector<Problem>& problems = options_.loaded.problems;
+    if (family_) options_.require_second_reading(problems);
     if (family_ && !options_.loaded.config.run.base.empty()) {
       problems.push_back({"--family", "and --base contradict each other", "give one of them"});
     }

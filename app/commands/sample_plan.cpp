@@ -12,6 +12,7 @@
 #include "model/generate/prompt_flags.h"
 #include "model/generate/prompt_list.h"
 #include "model/image/png_text.h"
+#include "train/preflight/preflight_checks.h"
 
 namespace sdtune::app {
 namespace {
@@ -53,6 +54,17 @@ void check_grid(const SampleOptions& options, std::vector<Problem>& problems) {
   }
   if (!options.grid.empty() && std::filesystem::path(options.grid).extension() != ".png") {
     problems.push_back({"--grid", "does not end with .png (got " + options.grid + ")", ""});
+  }
+}
+
+// Before anything is generated: the first image may take minutes, and the grid comes after all of them.
+void check_image_folders(const SampleOptions& options, std::vector<Problem>& problems) {
+  if (options.output.empty()) problems.push_back({"--output", "is empty", "name a folder"});
+  const std::filesystem::path output = options.output, grid = std::filesystem::path(options.grid).parent_path();
+  for (const auto& [name, folder] : {std::pair{"output", output}, {"grid", grid}}) {
+    std::vector<Problem> found;
+    if (!folder.empty()) train::check_writable(name, folder, found);
+    for (const Problem& problem : found) problems.push_back({flag_name(name), problem.what, problem.hint});
   }
 }
 
@@ -106,6 +118,7 @@ SamplePlan make_sample_plan(const Arguments& arguments, SampleOptions& options) 
   }
   check_use(given.origins, options, problems);
   check_grid(options, problems);
+  check_image_folders(options, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   options.image.loras = model::parse_lora_list(options.image.lora, "--lora", problems);
   plan.jobs = list_jobs(options, plan.like, given.origins.count("num_images") > 0);

@@ -1,5 +1,9 @@
 #include "app/commands/training_arguments.h"
 
+#include <filesystem>
+#include <system_error>
+
+#include "model/files/file_system.h"
 #include "model/options/option_group.h"
 
 namespace sdtune::app {
@@ -36,6 +40,16 @@ void TrainingArguments::load(Arguments& arguments, const FieldList& own) {
 
 void TrainingArguments::load_for(const std::string& family) {
   keep(train::load_train_config_for(family, config_file, flags_));
+}
+
+// A pipe such as <(...) of a shell is empty then, and the defaults would count without a word.
+void TrainingArguments::require_second_reading(std::vector<Problem>& problems) const {
+  std::error_code status;
+  const bool is_there = !config_file.empty() && std::filesystem::exists(config_file, status);
+  if (!is_there || (is_file(config_file) && !config_file.starts_with("/dev/"))) return;
+  if (std::filesystem::is_directory(config_file, status)) return;  // refused by name already
+  problems.push_back({"--config", "is no file on a disk, and this command reads it twice (got " + config_file + ")",
+                      "write the options into a file"});
 }
 
 void TrainingArguments::keep(train::LoadedConfig config) {

@@ -21,6 +21,8 @@ struct TrainingArguments {
   void load(Arguments& arguments, const FieldList& own = {});
   // After load(): the same with the defaults of a published model, which need not be here.
   void load_for(const std::string& family);
+  // For a command that reads --config again: a problem where there is nothing to read the second time.
+  void require_second_reading(std::vector<Problem>& problems) const;
 
  private:
   void keep(train::LoadedConfig config);

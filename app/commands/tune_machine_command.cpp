@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "app/cli/error_report.h"
@@ -52,11 +53,14 @@ class TuneMachineCommand : public Command {
 
   int run(Arguments arguments) override {
     GivenOptions given = apply_options(fields(), arguments, "", "--help lists all options");
+    std::error_code status;
     const fs::path table = output_.empty() ? model::own_processor_table() : fs::path(output_);
     if (table.empty()) {
       given.problems.push_back({"--output", "is not given, and there is no home folder", "name a file"});
     } else if (is_file(table)) {
       model::read_processor_table(table);  // a broken one is said before the timing
+    } else if (fs::is_directory(table, status)) {
+      given.problems.push_back({"--output", "is a folder (got " + table.string() + ")", "name a file"});
     }
     const TemporaryFolder folder(fs::temp_directory_path() / "sdtune-tune");
     train::TimingPlan plan;

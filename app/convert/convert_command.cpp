@@ -65,7 +65,8 @@ class ConvertCommand : public Command {
       given.problems.push_back({"--lora-naming", "is of --lora, which is not given", ""});
     }
     std::error_code status;
-    const bool absent = !fs::exists(options_.model, status) && names_single_file(options_.model);
+    const bool names_file = names_single_file(options_.model) || names_other_file(options_.model);
+    const bool absent = names_file && !fs::exists(options_.model, status);
     if (absent) given.problems.push_back({options_.model, "is not there", ""});
     if (!options_.lora.empty() && is_file(options_.model)) {
       given.problems.push_back({"--model", "must be a diffusers folder for --lora (got " + options_.model + ")", ""});
@@ -102,6 +103,7 @@ class ConvertCommand : public Command {
                         "give the folder to make");
     }
     if (!to_folder && !names_single_file(output)) {
+      find_model_folder(options_.model);  // what is not there is no folder either
       throw ConfigError("--output",
                         "must end in .safetensors, since --model is a folder (got " + output.string() + ")");
     }

@@ -33,15 +33,19 @@ std::string without_spaces(const std::string& text) {
 
 // Where `hf auth login` writes it.
 fs::path token_file() {
-  if (const std::string path = environment_variable("HF_TOKEN_PATH"); !path.empty()) return path;
-  if (const std::string home = environment_variable("HF_HOME"); !home.empty()) return fs::path(home) / "token";
-  const std::string cache = environment_variable("XDG_CACHE_HOME");
+  if (const std::string path = path_variable("HF_TOKEN_PATH"); !path.empty()) return path;
+  if (const std::string home = path_variable("HF_HOME"); !home.empty()) return fs::path(home) / "token";
+  const std::string cache = path_variable("XDG_CACHE_HOME");
   return (cache.empty() ? fs::path(home_folder()) / ".cache" : fs::path(cache)) / "huggingface" / "token";
 }
 
 std::string read_token() {
-  std::string token = without_spaces(environment_variable("HF_TOKEN"));
-  std::string where = "HF_TOKEN";
+  std::string token, where;
+  for (const char* name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}) {  // its name now, and its former one
+    if (!token.empty()) break;
+    where = name;
+    token = without_spaces(environment_variable(name));
+  }
   if (token.empty() && is_file(token_file())) {
     where = token_file().string();
     token = without_spaces(read_file(where, 4096));

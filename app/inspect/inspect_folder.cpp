@@ -30,7 +30,7 @@ Json inspect_file(const fs::path& file) {
   std::string suffix = file.extension().string();
   std::transform(suffix.begin(), suffix.end(), suffix.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
-  for (const char* image : {".jpg", ".jpeg", ".png", ".webp"}) {
+  for (const char* image : {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".heic", ".heif"}) {
     if (suffix == image) return inspect_image(file);
   }
   return inspect_safetensors(file);  // which refuses every other format by its content
@@ -102,7 +102,9 @@ Json inspect_image(const fs::path& file) {
 
 Json inspect_path(const fs::path& path) {
   std::error_code status;
-  if (!fs::exists(path, status)) throw DataError(path.string(), "is not there");
+  if (!fs::exists(path, status)) {
+    throw DataError(path.string(), status ? "cannot be read: " + status.message() : "is not there");
+  }
   if (!fs::is_directory(path, status)) return inspect_file(path);
   if (has_file(path, "model_index.json")) return inspect_model_folder(path);
   if (model::is_lora_folder(path)) return inspect_lora_folder(path);

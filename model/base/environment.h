@@ -23,4 +23,12 @@ inline std::string home_folder() {
   return user == nullptr || user->pw_dir == nullptr ? "" : user->pw_dir;
 }
 
+// The path that a variable names. A "~" at its start is the user's folder, as in huggingface_hub: no shell puts that in
+// where the variable comes from a file (docker --env-file, systemd) or from quotes.
+inline std::string path_variable(const char* name) {
+  std::string path = environment_variable(name);
+  if (path == "~" || path.starts_with("~/")) path.replace(0, 1, home_folder());
+  return path;
+}
+
 }  // namespace sdtune

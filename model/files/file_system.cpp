@@ -178,6 +178,10 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, status);
 }
 
+bool begins_with_tilde(const fs::path& path) {
+  return !path.empty() && *path.begin() == "~";
+}
+
 std::string folder_name(const fs::path& folder) {
   const fs::path whole = fs::absolute(folder).lexically_normal();
   return (whole.has_filename() ? whole : whole.parent_path()).filename().string();

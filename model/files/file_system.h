@@ -67,6 +67,9 @@ void write_verified_file(FileSystem& files, const std::filesystem::path& path,
 // Whether there is a regular file; false too where that cannot be known.
 bool is_file(const std::filesystem::path& path);
 
+// Whether it lies in a folder called "~": a shell puts the user's folder there, but not in --output=~/x and in no file.
+bool begins_with_tilde(const std::filesystem::path& path);
+
 // The folder's own name, also of "runs/me/" and of ".".
 std::string folder_name(const std::filesystem::path& folder);
 

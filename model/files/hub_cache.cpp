@@ -59,9 +59,11 @@ void check_links(const fs::path& snapshot, const fs::path& cache) {
 }  // namespace
 
 fs::path hub_cache_folder() {
-  if (const std::string cache = environment_variable("HF_HUB_CACHE"); !cache.empty()) return cache;
-  if (const std::string home = environment_variable("HF_HOME"); !home.empty()) return fs::path(home) / "hub";
-  const std::string cache = environment_variable("XDG_CACHE_HOME");
+  for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}) {  // its name now, and its former one
+    if (const std::string cache = path_variable(name); !cache.empty()) return cache;
+  }
+  if (const std::string home = path_variable("HF_HOME"); !home.empty()) return fs::path(home) / "hub";
+  const std::string cache = path_variable("XDG_CACHE_HOME");
   return fs::path(cache.empty() ? home_folder() + "/.cache" : cache) / "huggingface" / "hub";
 }
 

@@ -6,7 +6,8 @@
 
 namespace sdtune {
 
-// HF_HUB_CACHE, else HF_HOME/hub, else huggingface/hub under XDG_CACHE_HOME or ~/.cache.
+// HF_HUB_CACHE or its former name HUGGINGFACE_HUB_CACHE, else HF_HOME/hub, else huggingface/hub under XDG_CACHE_HOME
+// or ~/.cache.
 std::filesystem::path hub_cache_folder();
 
 // Whether it has the form org/name: two parts of letters, digits, '-', '_' and '.', as hubs allow.

@@ -126,7 +126,9 @@ Entries parse_entries(const std::string& line) {
 std::string planned_steps(const std::string& run_steps, const std::string& strength) {
   const auto run = static_cast<double>(std::atoll(run_steps.c_str()));
   const double share = std::atof(strength.c_str());
-  if (!(share > 0 && share <= 1) || run < 1) return run_steps;
+  constexpr double kMost = 1e6;  // refused as a number of steps; a double does not count them one by one far above
+  if (!(share > 0 && share <= 1) || run < 1 || run > kMost) return run_steps;
+  if (run / share > kMost) return std::to_string(static_cast<std::int64_t>(kMost));
   double planned = std::ceil(run / share);
   while (std::floor(planned * share) < run) ++planned;
   return std::to_string(static_cast<std::int64_t>(planned));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/base/json.h"
+#include "model/base/printable.h"
 #include "model/options/yaml.h"
 
 namespace sdtune {
@@ -20,6 +21,8 @@ constexpr std::pair<const char*, const char*> kRefused[] = {
     {"enable_xformers_memory_efficient_attention", "is not needed: attention is fused already"},
     {"push_to_hub", "is no option of training: sdtune push sends a finished model to a hub"},
     {"hub_token", "is no option: sdtune push and fetch read HF_TOKEN"},
+    // What python -m torch.distributed.launch and deepspeed put behind the words of the program that they start.
+    {"local_rank", "is no option: ranks are read from the environment; start them with sdtune launch or torchrun"},
 };
 
 std::string refusal_reason(const std::string& name) {
@@ -164,7 +167,7 @@ std::string config_to_yaml(const FieldList& fields, const Origins& origins) {
     }
     const auto origin = origins.find(field.info.name);
     text += field.info.name + ": " + field_text(field) + "  # " +
-            (origin == origins.end() ? "default" : origin->second) +
+            (origin == origins.end() ? "default" : valid_text(printable(origin->second))) +  // of any file's name
             (field.info.is_secret && origin != origins.end() ? ", a secret that is not written here" : "") + "\n";
   }
   return text;

@@ -25,7 +25,7 @@ class DeisMultistepScheduler : public LogSnrScheduler {
 
  private:
   std::int64_t order_of_step(std::int64_t index) const;
-  // sigma / alpha at a place in sigmas(), 0-dim.
+  // sigma / alpha at a place in sigmas(), 0-dim, float64.
   torch::Tensor rho_at(std::int64_t index) const;
   // The sample at level `index` + 1, from `sample` at level `index` and the last outputs.
   torch::Tensor first_order(std::int64_t index, const torch::Tensor& sample) const;

@@ -30,7 +30,8 @@ Sampler = Literal[
     "heun_exponential", "heun_trailing", "heun_ays", "lms", "lms_karras", "lms_exponential", "lms_trailing", "dpm++2m",
     "dpm++2m_karras", "dpm++2m_exponential", "dpm++2m_trailing", "dpm++2m_ays", "dpm++2m_sde", "dpm++2m_sde_karras",
     "dpm++2m_sde_exponential", "dpm++2m_sde_trailing", "dpm++2m_sde_ays", "dpm++sde", "dpm++sde_karras",
-    "dpm++sde_exponential", "dpm++sde_trailing", "unipc", "unipc_karras", "unipc_exponential", "unipc_trailing", "lcm",
+    "dpm++sde_exponential", "dpm++sde_trailing", "unipc", "unipc_karras", "unipc_exponential", "unipc_trailing", "deis",
+    "deis_karras", "deis_exponential", "deis_trailing", "lcm",
 ]
 Shard = Literal["none", "optimizer", "gradients"]
 

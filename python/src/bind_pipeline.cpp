@@ -136,7 +136,7 @@ void add_components(PipelineClass& pipeline) {
           "Pixels of the image a latent cell, along one axis.")
       .def_property_readonly("dtype", [](Pipeline& self) { return model::dtype_name(self.bundle().dtype()); })
       .def_property_readonly("device", [](Pipeline& self) { return self.bundle().device().str(); })
-      .def("_encode_images", &Pipeline::encode_images, py::arg("images"))  // for previews of latents
+      .def("_encode_images", &Pipeline::encode_images, py::arg("images"))                 // for previews of latents
       .def_property("_interrupt", &Pipeline::is_interrupted, &Pipeline::set_interrupted)  // diffusers' callbacks set it
       .def("__repr__", [](Pipeline& self) {
         return "<sdtune." + self.bundle().pipeline_class + " of " + valid_text(self.bundle().folder.string()) + ">";

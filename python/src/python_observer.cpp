@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "model/base/error.h"
+#include "model/base/json.h"
 #include "model/base/stop_flag.h"
 
 namespace py = pybind11;
@@ -66,7 +67,7 @@ void PythonObserver::on_start(const train::RunSummary& summary) {
 }
 
 void PythonObserver::on_phase(const std::string& name, std::int64_t done, std::int64_t total) {
-  call(callbacks_.on_phase, name, done, total);
+  call(callbacks_.on_phase, valid_text(name), done, total);  // "loading BASE", and a folder need not be UTF-8
 }
 
 void PythonObserver::on_step(const train::StepEvent& event) {

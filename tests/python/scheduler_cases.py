@@ -107,7 +107,7 @@ def deis_cases() -> Iterator[tuple]:
     for options in grid(prediction_type=("epsilon", "v_prediction", "sample"), lower_order_final=(True, False), solver_order=(2, 3)):
         yield name, options, 7
     yield name, {"timestep_spacing": "leading", "steps_offset": 1, "algorithm_type": "dpmsolver++", "solver_type": "bh2"}, 20
-    yield name, {"solver_order": 3}, 30
+    yield name, {"solver_order": 3}, 15
 
 
 def lcm_cases() -> Iterator[tuple]:

@@ -257,11 +257,13 @@ def test_single_faults(workplace: Path, name: str) -> None:
     (["--lr-warmup-steps", "101", "--lr-scheduler", "constant"], ""),
 ])
 def test_a_warm_up_beyond_the_steps_by_photos(options: list[str], said: str, workplace: Path) -> None:
-    """Without max_train_steps the one photo says how many steps there are; constant has no warm-up."""
+    """Without max_train_steps the one photo says how many steps there are; constant has no warm-up, and a warning says so."""
+    lines = 1 if said or "constant" in options else 0
     for command in ("check", "train") if said else ("check",):
         done = run([command, *GOOD, "--lr-scheduler", "cosine", *options], cwd=workplace)
         assert done.returncode == (2 if said else 0), done.stderr
-        assert len(done.stderr.splitlines()) == (1 if said else 0) and said in done.stderr, done.stderr
+        assert len(done.stderr.splitlines()) == lines and said in done.stderr, done.stderr
+        assert ("lr_warmup_steps: has no effect" in done.stderr) == ("constant" in options), done.stderr
     assert not (workplace / "out").exists()
 
 
@@ -283,6 +285,17 @@ def test_good_configuration_passes(workplace: Path, tiny_folder, family: str) ->
     said = json.loads(report.stdout)
     assert (said["ok"], said["problems"], said["warnings"], said["probe"]) == (True, [], [], None)
     assert listing(workplace) == before
+
+
+def test_options_without_effect_are_named(workplace: Path) -> None:
+    """The text encoder was not trained, without a word, though its rate was given; train says the same, and goes on."""
+    said = "text_encoder_lr: has no effect unless train_text_encoder is true (got 1.0e-05)"
+    done = run(["check", *GOOD, "--text-encoder-lr", "1e-5"], cwd=workplace)
+    assert done.returncode == 0 and said in done.stderr, done.stderr
+    report = json.loads(run(["check", "--json", *GOOD, "--text-encoder-lr", "1e-5"], cwd=workplace).stdout)
+    assert report["ok"] is True and [warning["where"] for warning in report["warnings"]] == ["text_encoder_lr"]
+    fine = run(["check", *GOOD, "--text-encoder-lr", "1e-5", "--train-text-encoder"], cwd=workplace)
+    assert fine.returncode == 0 and "no effect" not in fine.stderr
 
 
 PROBE = [*GOOD, "--resolution", "32", "--train-batch-size", "1", "--class-num-inference-steps", "1", "--probe"]

@@ -41,6 +41,11 @@ def test_command_help_says_default_unit_and_range(command: str) -> None:
             assert said in done.stdout, said
 
 
+def test_help_of_a_command_by_either_word() -> None:
+    assert run(["help", "merge"]).stdout == run(["merge", "--help"]).stdout
+    assert run(["help", "help"]).stdout == run(["help"]).stdout == run(["--help"]).stdout
+
+
 def test_version() -> None:
     """One line: name and version."""
     assert re.fullmatch(r"sdtune \d+\.\d+\.\d+\n", run(["--version"]).stdout)
@@ -62,6 +67,17 @@ def test_version() -> None:
     (["demo", "--", "--output_dir=elsewhere"], "--output: is given behind --, where demo would not look for the model"),
     (["inspect"], "inspect: takes one path (got 0)"),
     (["inspect", "/nonexistent"], "/nonexistent: is not there"),
+    (["inspect", "x" * 300], f"{'x' * 300}: cannot be read: File name too long"),
+    (["convert", "--model", "gone.ckpt", "--output", "out"], "gone.ckpt: is not there"),
+    (["convert", "--model", "gone", "--output", "out"], "gone: there is no such folder"),
+    (["tune-machine", "--output", "."], "--output: is a folder (got .); name a file"),
+    (["sample", "--prompt", "a", "--output", "/dev/null"], "--output: /dev/null is not a folder; choose another --output"),
+    (["sample", "--prompt", "a", "--output=~/x"], "--output: begins with ~, which only a shell replaces (got ~/x); write the whole path"),
+    (["convert", "--model", str(ROOT / "models" / "portrait-64"), "--output=~/x.safetensors"], "--output: begins with ~, which only a shell"),
+    (["sample", "--prompt", "a", "--output", ""], "--output: is empty; name a folder"),
+    (["sample", "--prompt", "a", "--grid", "/dev/null/all.png"], "--grid: /dev/null is not a folder; choose another --grid"),
+    (["sample", "--prompt", "--no-ai-mark"], "--prompt: has no value: --no-ai-mark follows"),
+    (["sample", "--prompt", "a", "--no-ai-mark=false"], "--no-ai-mark: takes no value (got false)"),
     (["train", "--learning-rat", "1"], "--learning-rat: unknown option; did you mean --learning-rate?"),
 ])
 def test_errors_are_one_line_with_exit_2(words: list[str], said: str, tmp_path: Path) -> None:
@@ -71,6 +87,26 @@ def test_errors_are_one_line_with_exit_2(words: list[str], said: str, tmp_path: 
     assert done.stdout == ""
     assert f"sdtune: error: {said}" in done.stderr
     assert all(line.startswith("sdtune: error: ") for line in done.stderr.splitlines())
+
+
+@pytest.mark.parametrize("words", [["launch", "--nproc", "2", "--", "train"], ["demo", "--", "--max-train-steps", "1"],
+                                   ["plan", "--family", "sd15", "--photos", "3"]])
+def test_a_pipe_is_no_configuration_of_what_reads_it_twice(words: list[str], tmp_path: Path) -> None:
+    """It was empty at the second reading, and the defaults counted without a word."""
+    typed = f'"{SDTUNE}" {" ".join(words)} --config <(echo "seed: 3")'
+    done = subprocess.run(["bash", "-c", typed], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and done.stdout == "", done.stderr
+    assert "sdtune: error: --config: is no file on a disk, and this command reads it twice (got /dev/fd/" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["demo", "launch"])
+def test_help_behind_the_dashes_is_that_of_train(command: str, tmp_path: Path) -> None:
+    """demo printed it and went on to generate images of a model that was not there."""
+    done = run([command, "--", *(["train"] if command == "launch" else []), "--help"], cwd=tmp_path)
+    assert done.returncode == 0 and done.stderr == ""
+    assert done.stdout == run(["train", "--help"]).stdout
+    assert not list(tmp_path.iterdir())
 
 
 def test_reference_is_current() -> None:
@@ -254,6 +290,19 @@ def test_closed_and_full_stdout(tiny_sd1: Path) -> None:
         done = subprocess.run([str(SDTUNE), "inspect", str(tiny_sd1)], stdout=full, stderr=subprocess.PIPE, text=True,
                               check=False)
     assert done.returncode == 5 and "stdout: cannot be written" in done.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_file_of_the_run(closed: str, tiny_sd1: Path, tmp_path: Path) -> None:
+    """The number of a closed stream was that of the first file that was opened, and the lines of the run went in there."""
+    words = ["train", "--images", str(ROOT / "examples" / "backpack_dog"), "--base", str(tiny_sd1), "--output", "run", "--device", "cpu",
+             "--resolution", "32", "--max-train-steps", "1", "--report-to", "none", "--report-images", "0"]
+    typed = " ".join(f"'{word}'" for word in [str(SDTUNE), *words])
+    done = subprocess.run(["bash", "-c", f"{typed} {closed}"], cwd=tmp_path, capture_output=True, timeout=300, check=False,
+                          env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
+    files = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    assert files and not [path for path, content in files.items() if b"steps    1, batch 1" in content]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -247,15 +247,18 @@ def test_sizes_that_do_not_fit(hub: Hub, fetch: Callable) -> None:
 
 
 def test_the_token_goes_to_the_hub_alone(hub: Hub, fetch: Callable, tmp_path: Path) -> None:
-    """Not to the store to which the hub redirects; read from HF_TOKEN or from the file of `hf auth login`."""
+    """Not to the store to which the hub redirects; read from HF_TOKEN, its former name or the file of `hf auth login`."""
     hub.add("org/lora", LORA, private=True)
     assert "not on" in error_of(fetch("org/lora", "--file", "me.safetensors"))
     assert fetch("org/lora", "--file", "me.safetensors", HF_TOKEN=TOKEN).returncode == 0
     with_token = [headers.get("authorization") for _, path, headers in hub.requests if not path.startswith("store:")][-3:]
     assert with_token == [f"Bearer {TOKEN}"] * 3
     assert hub.asked("store:") and all("authorization" not in headers for _, _, headers in hub.asked("store:"))
+    assert fetch("org/lora", "--file", "README.md", HUGGING_FACE_HUB_TOKEN=TOKEN).returncode == 0
     (tmp_path / "home" / "token").write_text(TOKEN + "\n")
     assert fetch("org/lora", "--file", "other.bin").returncode == 0
+    assert fetch("org/lora", "--file", "other.bin", HOME=str(tmp_path), HF_HOME="~/home").returncode == 0
+    assert not Path("~").exists()
     done = fetch("org/lora", "--file", "other.bin", HF_TOKEN="hf_expired")
     assert "HF_TOKEN: is refused" in error_of(done) and "expired" in error_of(done) and "hf_expired" not in done.stderr
     assert "space or control character" in error_of(fetch("org/lora", HF_TOKEN="a\nHost: b"))

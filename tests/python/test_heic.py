@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,12 @@ def test_a_cut_file_is_damaged(tmp_path: Path) -> None:
     for read in (sdtune.load_image, sdtune.verify_image):
         with pytest.raises(sdtune.DataError, match="photo.heic.*HEIC"):
             read(path)
+
+
+def test_inspect_describes_a_heic_photo(tmp_path: Path) -> None:
+    path = write(tmp_path / "photo.HEIC", scene(64, 48))
+    found = json.loads(run(["inspect", str(path), "--json"]).stdout)
+    assert (found["kind"], found["format"], found["width"], found["height"]) == ("picture", "HEIC", 64, 48)
 
 
 def test_check_and_doctor_take_heic_photos(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def written(tiny_sd1: Path, folder: Path, sampler: str) -> str:
 
 def test_the_rows_are_the_program_s_own_list() -> None:
     names = set(get_args(sdtune.types.Sampler))
-    assert len(SOLVERS) == 12 and set(SOLVERS) <= names
+    assert len(SOLVERS) == 13 and set(SOLVERS) <= names
     made = {solver + curve for solver in SOLVERS for curve in ("", *CURVES)}
     assert names <= made and {name for name in made if name.startswith("dpm++2m")} <= names
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <string>
+#include <system_error>
 
 #include "model/files/manifest.h"
 
@@ -40,7 +41,8 @@ fs::path temporary_path(const fs::path& checkpoint) {
 
 std::vector<CheckpointFolder> list_checkpoints(const fs::path& checkpoints) {
   std::vector<CheckpointFolder> found;
-  if (!fs::is_directory(checkpoints)) return found;
+  std::error_code status;  // where it cannot be reached, preflight says why
+  if (!fs::is_directory(checkpoints, status)) return found;
   for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints)) {
     const std::int64_t step = parse_step(entry.path().filename().string());
     if (step >= 0 && entry.is_directory()) found.push_back({step, entry.path()});

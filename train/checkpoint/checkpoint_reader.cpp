@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <system_error>
 
 #include "model/base/json.h"
 #include "model/files/json_file.h"
@@ -113,7 +114,8 @@ FoundCheckpoint find_checkpoint(const std::string& resume_from_checkpoint, const
   if (resume_from_checkpoint.empty()) return found;
   const bool is_auto = resume_from_checkpoint == "auto";
   if (!is_auto && resume_from_checkpoint != "latest") {
-    if (!fs::is_directory(resume_from_checkpoint)) {
+    std::error_code status;
+    if (!fs::is_directory(resume_from_checkpoint, status)) {
       throw CheckpointError("resume_from_checkpoint", "there is no such folder (got " + resume_from_checkpoint +
                                                           "; allowed: latest, auto or a checkpoint's folder)");
     }

@@ -67,7 +67,7 @@ void StepLines::open(const std::filesystem::path& path, std::int64_t step) {
 void StepLines::drop_lines_after(std::int64_t step) {
   if (!is_file(path_)) return;
   std::vector<bool> is_kept;  // of each line
-  std::uintmax_t size = 0;  // of those that stay
+  std::uintmax_t size = 0;    // of those that stay
   for_each_line(path_, [&](std::string_view line) {
     const std::optional<std::int64_t> at = step_of(line);
     is_kept.push_back(at && *at <= step);

@@ -1,6 +1,7 @@
 // The check of what a run generates before its first step.
 #include <algorithm>
 
+#include "model/files/file_system.h"
 #include "model/generate/generate_options.h"
 #include "model/pipeline/text_to_image.h"
 #include "model/schedule/scheduler.h"
@@ -47,7 +48,7 @@ void check_steps(const model::ModelBundle& base, const std::string& option, std:
 void check_generation(const TrainConfig& config, const model::ModelBundle& base, std::vector<Problem>& problems) {
   const std::vector<std::filesystem::path> folders = folders_to_fill(config, base);
   for (const std::filesystem::path& folder : folders) {
-    const bool is_named = std::filesystem::is_regular_file(folder);  // by the check of the options
+    const bool is_named = is_file(folder);  // by the check of the options
     if (!is_named && !check_writable("class_data_dir", folder, problems)) break;
   }
   if (!folders.empty()) check_steps(base, "class_num_inference_steps", config.data.class_num_inference_steps, problems);

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <iterator>
 #include <optional>
+#include <system_error>
 
+#include "model/files/file_system.h"
 #include "model/files/hub_cache.h"
 #include "model/options/field.h"
 #include "model/pipeline/bundle_configs.h"
@@ -42,10 +44,10 @@ std::string readable_bytes(double bytes) {
 // Checkpoints that will be written beside those that are there: the oldest goes only when the newest is safe.
 std::int64_t more_checkpoints(const TrainConfig& config, const fs::path& checkpoints) {
   const std::int64_t every = std::max<std::int64_t>(1, config.checkpoint.checkpointing_steps);
-  const std::int64_t saves = config.run.max_train_steps ? (*config.run.max_train_steps + every - 1) / every : 2;
+  const std::int64_t saves = config.run.max_train_steps ? (*config.run.max_train_steps - 1) / every + 1 : 2;
   const std::int64_t kept = config.checkpoint.checkpoints_total_limit.value_or(saves);
   const std::int64_t there = std::ssize(list_checkpoints(checkpoints));
-  return std::max<std::int64_t>(1, std::min(kept + 1, saves) - there);
+  return std::max<std::int64_t>(1, std::min(kept, saves - 1) + 1 - there);
 }
 
 // So many checkpoints, and the model. Unset where the base cannot be made, or lacks the layers: others say why.
@@ -77,14 +79,25 @@ void check_room(const TrainConfig& config, const RunFolder& folder, std::vector<
 }  // namespace
 
 bool check_writable(const std::string& option, const fs::path& folder, std::vector<Problem>& problems) {
-  const fs::path existing = nearest_existing(folder);
+  if (begins_with_tilde(folder)) {
+    problems.push_back(
+        {option, "begins with ~, which only a shell replaces (got " + folder.string() + ")", "write the whole path"});
+    return false;
+  }
   const std::string hint = "choose another " + flag_name(option);
+  std::error_code fault;  // not that nothing is there: a folder above that may not be entered, too long a name
+  if (!fs::exists(folder, fault) && fault) {
+    problems.push_back({option, "cannot reach " + folder.string() + ": " + fault.message(), hint});
+    return false;
+  }
+  const fs::path existing = nearest_existing(folder);
   if (!fs::is_directory(existing)) {
     problems.push_back({option, existing.string() + " is not a folder", hint});
     return false;
   }
   if (::access(existing.c_str(), W_OK | X_OK) != 0) {
     problems.push_back({option, "cannot write into " + existing.string() + ": " + std::strerror(errno), hint});
+    return false;
   }
   return true;
 }

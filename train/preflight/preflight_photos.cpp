@@ -44,10 +44,10 @@ void check_class_folder(const std::filesystem::path& folder, std::vector<Problem
   if (!own_class_images(folder).empty() || has_generated_class_images(folder)) return;
   const std::optional<std::filesystem::path> inner = class_folder_of_kohya(folder);
   if (!inner) return;
-  problems.push_back({"class_data_dir",
-                      "holds no image, but a subfolder as kohya's trainer has it, which is not read (got " +
-                          folder.string() + ")",
-                      "name the folder of the images itself: " + inner->string()});
+  problems.push_back(
+      {"class_data_dir",
+       "holds no image, but a subfolder as kohya's trainer has it, which is not read (got " + folder.string() + ")",
+       "name the folder of the images itself: " + inner->string()});
 }
 
 // A loss by words that were never trained would say nothing of the training.

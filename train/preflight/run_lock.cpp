@@ -12,15 +12,11 @@
 #include <thread>
 
 #include "model/base/error.h"
+#include "train/dist/host_name.h"
 
 namespace sdtune::train {
 
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name = {};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
-}
 
 std::string content(int descriptor) {
   std::array<char, 512> text = {};

@@ -20,6 +20,7 @@
 #include "train/dist/stop_request.h"
 #include "train/observe/page_images.h"
 #include "train/preflight/machine_warnings.h"
+#include "train/preflight/option_warnings.h"
 #include "train/preflight/preflight.h"
 #include "train/preflight/run_lock.h"
 #include "train/rental/finish_command.h"
@@ -176,6 +177,9 @@ TrainResult run_to_end(const Training& training, std::shared_ptr<ProcessGroup>& 
     tell(observers, &Observer::on_warning, warning);
   }
   for (const Problem& warning : resume.warnings) tell(observers, &Observer::on_warning, warning);
+  if (training.is_first) {
+    for (const Problem& warning : option_warnings(config)) tell(observers, &Observer::on_warning, warning);
+  }
   const torch::Device device = start_from.device;
   std::unique_ptr<Run> run = build_run(config, group, device, start_from.preflight, observers, training.stop);
   start_from.preflight = {};  // the photos that it kept

@@ -158,7 +158,7 @@ void TrackerLog::take(const Json& reply) {
 }
 
 void TrackerLog::keep_id(const std::string& tracker, const std::string& id) {
-  const auto known = ids_.find(tracker);  // not a text where someone edited the file: then it is replaced
+  const auto known = ids_.find(tracker);  // not a text where the file was edited: then it is replaced
   if (known != ids_.end() && *known == id) return;
   ids_[tracker] = id;
   try {

@@ -67,6 +67,18 @@ TEST(Arguments, BoolStandsAloneTakesAValueOrIsDenied) {
   EXPECT_THAT(only_problem({"--center-crop", "maybe"}), HasSubstr("must be true or false (got maybe"));
 }
 
+// As --no-center-crop it would switch off what it asks for.
+TEST(Arguments, ADenialTakesNoValue) {
+  for (const char* value : {"false", "0", "no", "perhaps"}) {
+    const std::string line = only_problem({std::string("--no-center-crop=") + value});
+    EXPECT_THAT(line, HasSubstr(std::string("--no-center-crop: takes no value (got ") + value)) << value;
+  }
+  Options options;
+  options.center_crop = true;
+  EXPECT_THAT(parse(options, {"--no-center-crop", "--no_center_crop"}), IsEmpty());
+  EXPECT_FALSE(options.center_crop);
+}
+
 TEST(Arguments, AnEmptyValueBehindTheNameTakesNoOtherWord) {
   Options options;
   EXPECT_THAT(parse(options, {"--prompt=", "--center-crop"}), IsEmpty());
@@ -119,6 +131,11 @@ TEST(Arguments, UnknownFlagsAllAtOnceWithTheNearest) {
 TEST(Arguments, MissingValues) {
   EXPECT_EQ(only_problem({"--learning-rate"}), "--learning-rate: has no value (allowed: float)");
   EXPECT_THAT(only_problem({"--prompt", "--learning-rate", "2"}), HasSubstr("--learning-rate follows"));
+  EXPECT_THAT(only_problem({"--prompt", "--no-center-crop"}), HasSubstr("--no-center-crop follows"));
+  EXPECT_THAT(only_problem({"--prompt", "--help"}), HasSubstr("--help follows"));
+  Options options;
+  EXPECT_THAT(parse(options, {"--prompt", "--no-words", "--words", "--no one"}), IsEmpty());
+  EXPECT_EQ(options.prompt, "--no-words");  // no bool
 }
 
 TEST(Arguments, AMissingValueLeavesTheOtherWords) {

@@ -246,6 +246,11 @@ TEST(FileSystem, RemovesWhatKilledProcessesLeftBesideTheFile) {
   EXPECT_EQ(read_file(scratch.path() / "left" / "f"), "whole");
 }
 
+TEST(FileSystem, KnowsATildeThatNoShellHasReplaced) {
+  for (const char* path : {"~", "~/", "~/runs/me"}) EXPECT_TRUE(begins_with_tilde(path)) << path;
+  for (const char* path : {"", "/home/me", "a/~", "./~", "~me", "a~"}) EXPECT_FALSE(begins_with_tilde(path)) << path;
+}
+
 TEST(FileSystem, ReadsOnlyFilesAndNotTooMuch) {
   const ScratchFolder scratch;
   const auto file = scratch.write("f", "12345");

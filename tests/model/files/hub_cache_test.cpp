@@ -101,6 +101,25 @@ TEST_F(HubCache, FollowsTheVariablesOfHuggingFace) {
   environment.set("XDG_CACHE_HOME", "");
   environment.set("HOME", "/home/me");
   EXPECT_EQ(hub_cache_folder(), "/home/me/.cache/huggingface/hub");
+  environment.set("HF_HOME", "/home/hf");
+  environment.set("HUGGINGFACE_HUB_CACHE", "/old");
+  EXPECT_EQ(hub_cache_folder(), "/old");
+}
+
+// As a file of variables gives it, which no shell reads.
+TEST_F(HubCache, PutsTheUsersFolderInPlaceOfATilde) {
+  test::Environment environment;
+  environment.set("HOME", "/home/me");
+  environment.set("HF_HUB_CACHE", "~/models");
+  EXPECT_EQ(hub_cache_folder(), "/home/me/models");
+  environment.set("HF_HUB_CACHE", "~models");
+  EXPECT_EQ(hub_cache_folder(), "~models");
+  environment.set("HF_HUB_CACHE", "");
+  environment.set("HF_HOME", "~");
+  EXPECT_EQ(hub_cache_folder(), "/home/me/hub");
+  environment.set("HF_HOME", "");
+  environment.set("XDG_CACHE_HOME", "~/cache");
+  EXPECT_EQ(hub_cache_folder(), "/home/me/cache/huggingface/hub");
 }
 
 // As cloud-init and systemd start a program: huggingface_hub then takes the user's folder, and not /.cache.
@@ -109,7 +128,9 @@ TEST_F(HubCache, IsTheUsersWithoutHome) {
   if (user == nullptr) GTEST_SKIP() << "a user that the system does not know";
   const std::string home = user->pw_dir;
   test::Environment environment;
-  for (const char* name : {"HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME", "HOME"}) environment.unset(name);
+  for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME", "HOME"}) {
+    environment.unset(name);
+  }
   EXPECT_EQ(hub_cache_folder(), home + "/.cache/huggingface/hub");
 }
 

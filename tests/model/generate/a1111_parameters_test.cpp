@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 
 #include "model/base/error.h"
@@ -58,6 +59,22 @@ TEST(A1111ParametersText, StepsOfTheSecondPassAreThoseThatRun) {
   odd.guidance_scale = 7;
   const std::string again = a1111_parameters(odd, {"", "me", "0123456789abcdef", {}}, {{48, 64}, "DDIMScheduler"});
   EXPECT_NE(again.find("Hires steps: 7,"), std::string::npos) << again;
+}
+
+// Added one by one they would never be enough: a double of that size does not change by one.
+TEST(A1111ParametersText, AbsurdStepsOfTheSecondPassAreRefused) {
+  for (const auto& [share, steps, got] :
+       {std::array{"0.3", "9000000000000000000", "9000000000000000000"}, std::array{"1e-300", "7", "1000000"}}) {
+    GenerateOptions options;
+    const std::string text = std::string("a\nSteps: 3, Hires upscale: 2, Denoising strength: ") + share;
+    try {
+      model::apply(text + ", Hires steps: " + steps, options);
+      FAIL() << "was accepted: " << steps;
+    } catch (const ConfigError& error) {
+      EXPECT_NE(std::string(error.what()).find("out of range (got " + std::string(got) + ";"), std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 TEST(A1111ParametersText, MayHaveNoPrompt) {

@@ -38,9 +38,8 @@ TEST(SigmaTable, OfOneTimestepHasNoOther) {
 
 TEST(DistinctSigmas, AreAskedForWhereASolverDividesByTheirDistance) {
   const Json leading = {{"timestep_spacing", "leading"}, {"steps_offset", 1}};
-  for (const char* name :
-       {"LMSDiscreteScheduler", "DPMSolverSDEScheduler", "DPMSolverMultistepScheduler", "UniPCMultistepScheduler",
-        "DEISMultistepScheduler"}) {
+  for (const char* name : {"LMSDiscreteScheduler", "DPMSolverSDEScheduler", "DPMSolverMultistepScheduler",
+                           "UniPCMultistepScheduler", "DEISMultistepScheduler"}) {
     const std::string line = refusal_of_steps(name, leading, 1000);
     EXPECT_NE(line.find("num_inference_steps"), std::string::npos) << name << line;
     EXPECT_NE(line.find("got 1000; allowed: fewer"), std::string::npos) << name << line;

@@ -58,7 +58,7 @@ TEST(BestWeights, DamageIsFound) {
 }
 
 #if defined(__linux__)
-// A file whose first byte no one can read, as on a disk with a bad block.
+// A file whose first byte cannot be read, as on a disk with a bad block.
 TEST(BestWeights, ThatTheDiskCannotReadAreNone) {
   const ScratchFolder scratch;
   const fs::path folder = scratch.path() / "best";

@@ -172,6 +172,16 @@ TEST_F(LoadConfig, RunConfigReadsBackToTheSameValues) {
   for (std::size_t i = 0; i < before.size(); ++i) EXPECT_EQ(field_text(before[i]), field_text(after[i]));
 }
 
+// A comment that a name of two lines ends early, or that is no UTF-8, would make the file none of YAML.
+TEST_F(LoadConfig, AFilesNameCannotSpoilTheRunConfig) {
+  const LoadedConfig loaded = load_train_config(write("a\nseed: 7\xff.yaml", "seed: 5\n"), {});
+  ASSERT_THAT(loaded.problems, IsEmpty());
+  TrainConfig config = loaded.config;
+  const LoadedConfig again = load_text(config_to_yaml(config.fields(), config.origins));
+  ASSERT_THAT(again.problems, IsEmpty());
+  EXPECT_EQ(again.config.run.seed, 5);
+}
+
 TEST_F(LoadConfig, ReportsAllAtOnceAndKeepsTheRest) {
   const LoadedConfig loaded =
       load_train_config(write("me.yaml", "learning_rat: 1\nresolution: big\nseed: 5\nlr_scheduler: cosin\n"),
@@ -204,6 +214,7 @@ constexpr BadConfig kBadConfigs[] = {
     {"deepspeed: zero2\n", "me.yaml:1", "not supported"},
     {"async: true\n", "me.yaml:1", "not supported"},
     {"push_to_hub: true\n", "me.yaml:1", "sdtune push sends a finished model to a hub"},
+    {"local-rank: 0\n", "me.yaml:1", "ranks are read from the environment"},
     {"mixed_precision: fp8\n", "mixed_precision", "one of"},
     {"mixed_precision: float16\n", "mixed_precision", "one of"},
     {"lr_scheduler: cosin\n", "lr_scheduler", "nearest is cosine"},

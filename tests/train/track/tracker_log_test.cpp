@@ -126,7 +126,7 @@ TEST_F(TrackerLogTest, DamagedIdsBeginANewRun) {
   EXPECT_EQ(lines().at(0)["ids"], Json::object());
 }
 
-// As someone leaves them who wants a new one.
+// As they are left by hand for a new run.
 TEST_F(TrackerLogTest, AnIdThatIsNoTextIsReplaced) {
   folder_.write("me/trackers.json", "{\"wandb\": null}");
   TrackerLog log = this->log();
