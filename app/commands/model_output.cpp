@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -29,10 +30,8 @@ bool names_other_file(const fs::path& path) {
 }
 
 void check_model_output(const fs::path& output, bool overwrite) {
-  if (begins_with_tilde(output)) {
-    throw ConfigError("--output", "begins with ~, which only a shell replaces (got " + output.string() + ")",
-                      "write the whole path");
-  }
+  if (const std::optional<Problem> problem = tilde_problem("--output", output))
+    throw ConfigError(std::vector{*problem});
   std::error_code status;
   if (!fs::exists(output, status)) return;
   if (!overwrite) throw ConfigError("--output", "exists (got " + output.string() + ")", "--overwrite replaces it");

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "app/cli/print_json.h"
 #include "app/commands/model_output.h"
@@ -30,6 +31,8 @@ namespace fs = std::filesystem;
 
 void check_output(const ConvertOptions& options) {
   const fs::path output = options.output;
+  if (const std::optional<Problem> problem = tilde_problem("--output", output))
+    throw ConfigError(std::vector{*problem});
   if (!names_single_file(output)) {
     throw ConfigError("--output", "must end in .safetensors for a LoRA (got " + output.string() + ")");
   }

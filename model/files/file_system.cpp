@@ -178,8 +178,10 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, status);
 }
 
-bool begins_with_tilde(const fs::path& path) {
-  return !path.empty() && *path.begin() == "~";
+std::optional<Problem> tilde_problem(const std::string& where, const fs::path& path) {
+  if (path.empty() || *path.begin() != "~") return std::nullopt;
+  return Problem{where, "begins with ~, which only a shell replaces (got " + path.string() + ")",
+                 "write the whole path"};
 }
 
 std::string folder_name(const fs::path& folder) {

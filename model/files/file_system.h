@@ -7,10 +7,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "model/base/error.h"
 
 namespace sdtune {
 
@@ -67,8 +70,9 @@ void write_verified_file(FileSystem& files, const std::filesystem::path& path,
 // Whether there is a regular file; false too where that cannot be known.
 bool is_file(const std::filesystem::path& path);
 
-// Whether it lies in a folder called "~": a shell puts the user's folder there, but not in --output=~/x and in no file.
-bool begins_with_tilde(const std::filesystem::path& path);
+// What is wrong with a path in a folder called "~", which the option `where` names: a shell puts the user's folder
+// there, but not in --output=~/x and in no file.
+std::optional<Problem> tilde_problem(const std::string& where, const std::filesystem::path& path);
 
 // The folder's own name, also of "runs/me/" and of ".".
 std::string folder_name(const std::filesystem::path& folder);

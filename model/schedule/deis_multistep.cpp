@@ -2,13 +2,8 @@
 
 #include <algorithm>
 
-#include "model/schedule/timestep_spacing.h"
-
 namespace sdtune::model {
 namespace {
-
-// Runs of fewer steps end with lower orders (lower_order_final).
-constexpr std::int64_t kShortDeisRun = 15;
 
 // DPM-Solver's and UniPC's words, where the config was theirs, become the only ones that there are (as in diffusers).
 Json with_own_solver(Json config) {
@@ -51,25 +46,16 @@ DeisMultistepScheduler::DeisMultistepScheduler(const Json& config)
     : LogSnrScheduler(kClassName, with_own_solver(config), keys()), solver_order_(config["solver_order"]) {}
 
 void DeisMultistepScheduler::start_run(std::int64_t num_inference_steps) {
-  std::vector<double> timesteps = run_timesteps(noise_schedule().num_train_timesteps(), num_inference_steps);
-  std::vector<double> sigmas = table().interpolate(timesteps);
-  double lowest = table().first();
-  if (curve() != SigmaCurve::kNone) {
-    sigmas = curve_sigmas(curve(), table().first(), table().last(), num_inference_steps, config());
-    timesteps = table().timesteps_of(sigmas);
-    if (curve() == SigmaCurve::kKarras) round_all(timesteps);
-    lowest = sigmas.back();  // twice, so the last step changes nothing (as in diffusers)
-  }
-  if (solver_order_ > 1) require_distinct_sigmas(kClassName, sigmas);
-  sigmas.push_back(lowest);
-  begin(timesteps, sigmas);
+  RunLevels levels = run_levels(num_inference_steps);
+  levels.sigmas.push_back(levels.lowest);  // of a curve twice, so its last step changes nothing (as in diffusers)
+  begin(levels.timesteps, levels.sigmas);
   outputs_.clear();
 }
 
 std::int64_t DeisMultistepScheduler::order_of_step(std::int64_t index) const {
   const std::int64_t count = timesteps_.size(0);
   const std::int64_t known = std::min(solver_order_, static_cast<std::int64_t>(outputs_.size()));
-  if (!config()["lower_order_final"].get<bool>() || count >= kShortDeisRun) return known;
+  if (!config()["lower_order_final"].get<bool>() || count >= kShortRun) return known;
   return std::min(known, count - index);  // 2 of the last step but one, 1 of the last
 }
 

@@ -10,9 +10,6 @@
 namespace sdtune::model {
 namespace {
 
-// Runs of fewer steps end with lower orders (lower_order_final).
-constexpr std::int64_t kShortRun = 15;
-
 // DEIS' algorithm, where the config was its, becomes the default (as in diffusers).
 Json with_own_algorithm(Json config) {
   if (config["algorithm_type"] == "deis") config["algorithm_type"] = "dpmsolver++";

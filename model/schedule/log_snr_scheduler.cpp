@@ -46,6 +46,19 @@ std::vector<double> LogSnrScheduler::run_timesteps(std::int64_t limit, std::int6
   return timesteps;
 }
 
+LogSnrScheduler::RunLevels LogSnrScheduler::run_levels(std::int64_t num_inference_steps) const {
+  RunLevels levels{run_timesteps(noise_schedule().num_train_timesteps(), num_inference_steps), {}, table_.first()};
+  levels.sigmas = table_.interpolate(levels.timesteps);
+  if (curve_ != SigmaCurve::kNone) {
+    levels.sigmas = curve_sigmas(curve_, table_.first(), table_.last(), num_inference_steps, config());
+    levels.timesteps = table_.timesteps_of(levels.sigmas);
+    if (curve_ == SigmaCurve::kKarras) round_all(levels.timesteps);
+    levels.lowest = levels.sigmas.back();
+  }
+  if (config()["solver_order"].get<std::int64_t>() > 1) require_distinct_sigmas(class_name(), levels.sigmas);
+  return levels;
+}
+
 void LogSnrScheduler::begin(const std::vector<double>& timesteps, const std::vector<double>& sigmas) {
   timesteps_ = integer_tensor(timesteps);
   sigmas_ = float_tensor(sigmas);

@@ -19,6 +19,9 @@ class LogSnrScheduler : public Scheduler {
                           const torch::Tensor& timesteps) const override;
 
  protected:
+  // Runs of fewer steps end with lower orders in DPM-Solver and DEIS (lower_order_final).
+  static constexpr std::int64_t kShortRun = 15;
+
   // The keys that these solvers share besides betas, spacing and the curve of sigmas.
   static ConfigKeys solver_keys();
 
@@ -36,6 +39,14 @@ class LogSnrScheduler : public Scheduler {
   // The run's given timesteps, or those of the config's spacing below `limit`; one more is spaced than there are steps,
   // for the last one's end.
   std::vector<double> run_timesteps(std::int64_t limit, std::int64_t num_inference_steps) const;
+  // The levels of a run over all of the table, as UniPC and DEIS have them: by the config's spacing or curve.
+  struct RunLevels {
+    std::vector<double> timesteps;
+    std::vector<double> sigmas;  // without the final one
+    double lowest = 0;           // sigma of the table's first timestep, or where the curve ends
+  };
+  // Throws ConfigError where the solver, of order 2 or 3, would divide by 0 between two of them.
+  RunLevels run_levels(std::int64_t num_inference_steps) const;
   // Begins a run over integer timesteps and their sigmas, the final one included.
   void begin(const std::vector<double>& timesteps, const std::vector<double>& sigmas);
   // The place of the run's current step, found from t at its first call.

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "model/schedule/timestep_spacing.h"
-
 namespace sdtune::model {
 namespace {
 
@@ -51,18 +49,9 @@ UniPcMultistepScheduler::UniPcMultistepScheduler(const Json& config)
       is_bh1_(config["solver_type"] == "bh1") {}
 
 void UniPcMultistepScheduler::start_run(std::int64_t num_inference_steps) {
-  std::vector<double> timesteps = run_timesteps(noise_schedule().num_train_timesteps(), num_inference_steps);
-  std::vector<double> sigmas = table().interpolate(timesteps);
-  double lowest = table().first();
-  if (curve() != SigmaCurve::kNone) {
-    sigmas = curve_sigmas(curve(), table().first(), table().last(), num_inference_steps, config());
-    timesteps = table().timesteps_of(sigmas);
-    if (curve() == SigmaCurve::kKarras) round_all(timesteps);
-    lowest = sigmas.back();
-  }
-  if (solver_order_ > 1) require_distinct_sigmas(kClassName, sigmas);
-  sigmas.push_back(config()["final_sigmas_type"] == "sigma_min" ? lowest : 0.0);
-  begin(timesteps, sigmas);
+  RunLevels levels = run_levels(num_inference_steps);
+  levels.sigmas.push_back(config()["final_sigmas_type"] == "sigma_min" ? levels.lowest : 0.0);
+  begin(levels.timesteps, levels.sigmas);
   outputs_.clear();
   last_sample_ = torch::Tensor();
 }

@@ -74,6 +74,7 @@ def test_version() -> None:
     (["sample", "--prompt", "a", "--output", "/dev/null"], "--output: /dev/null is not a folder; choose another --output"),
     (["sample", "--prompt", "a", "--output=~/x"], "--output: begins with ~, which only a shell replaces (got ~/x); write the whole path"),
     (["convert", "--model", str(ROOT / "models" / "portrait-64"), "--output=~/x.safetensors"], "--output: begins with ~, which only a shell"),
+    (["convert", "--model", str(ROOT / "models" / "portrait-64"), "--lora", "a.safetensors", "--output=~/x.safetensors"], "--output: begins with ~, which only a shell"),
     (["sample", "--prompt", "a", "--output", ""], "--output: is empty; name a folder"),
     (["sample", "--prompt", "a", "--grid", "/dev/null/all.png"], "--grid: /dev/null is not a folder; choose another --grid"),
     (["sample", "--prompt", "--no-ai-mark"], "--prompt: has no value: --no-ai-mark follows"),

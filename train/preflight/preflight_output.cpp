@@ -79,9 +79,8 @@ void check_room(const TrainConfig& config, const RunFolder& folder, std::vector<
 }  // namespace
 
 bool check_writable(const std::string& option, const fs::path& folder, std::vector<Problem>& problems) {
-  if (begins_with_tilde(folder)) {
-    problems.push_back(
-        {option, "begins with ~, which only a shell replaces (got " + folder.string() + ")", "write the whole path"});
+  if (const std::optional<Problem> problem = tilde_problem(option, folder)) {
+    problems.push_back(*problem);
     return false;
   }
   const std::string hint = "choose another " + flag_name(option);

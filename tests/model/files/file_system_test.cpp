@@ -247,8 +247,9 @@ TEST(FileSystem, RemovesWhatKilledProcessesLeftBesideTheFile) {
 }
 
 TEST(FileSystem, KnowsATildeThatNoShellHasReplaced) {
-  for (const char* path : {"~", "~/", "~/runs/me"}) EXPECT_TRUE(begins_with_tilde(path)) << path;
-  for (const char* path : {"", "/home/me", "a/~", "./~", "~me", "a~"}) EXPECT_FALSE(begins_with_tilde(path)) << path;
+  for (const char* path : {"~", "~/", "~/runs/me"}) EXPECT_TRUE(tilde_problem("output", path)) << path;
+  for (const char* path : {"", "/home/me", "a/~", "./~", "~me", "a~"})
+    EXPECT_FALSE(tilde_problem("output", path)) << path;
 }
 
 TEST(FileSystem, ReadsOnlyFilesAndNotTooMuch) {
