@@ -10,10 +10,12 @@
 #include <cstring>
 #include <filesystem>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "app/cli/caller.h"
 #include "model/base/error_type.h"
+#include "model/core/hardware_fault.h"
 #include "model/core/out_of_memory.h"
 
 namespace sdtune::app {
@@ -43,10 +45,16 @@ struct Report {
 constexpr const char* kMemoryHint =
     "sample: a smaller --batch or size; train: a smaller --micro-batch or --resolution, or --gradient-checkpointing";
 
+// A restart mends it, as that of a lost rank.
+Report of_hardware(const Problem& fault) {
+  return {ExitCode::kPeerLost, {fault}, "PeerLostError"};
+}
+
 Report describe_torch_error(const c10::Error& error) {
   const std::string text = debugging() ? error.what() : first_line(error.what_without_backtrace());
   if (model::is_out_of_memory(error))
     return {ExitCode::kOutOfMemory, {{"memory", text, kMemoryHint}}, "OutOfMemoryError"};
+  if (const std::optional<Problem> fault = model::hardware_fault(error)) return of_hardware(*fault);
   if (dynamic_cast<const c10::DistError*>(&error) != nullptr) {
     return {ExitCode::kPeerLost, {{"ranks", text, ""}}, "PeerLostError"};
   }
@@ -65,6 +73,7 @@ Report describe(const std::exception_ptr& exception) {
   } catch (const std::filesystem::filesystem_error& error) {
     return {ExitCode::kStorage, {{error.path1().string(), error.code().message(), ""}}, "StorageError"};
   } catch (const std::exception& error) {
+    if (const std::optional<Problem> fault = model::hardware_fault(error)) return of_hardware(*fault);
     return {ExitCode::kBug, {{"internal error", debugging() ? error.what() : first_line(error.what()), ""}}};
   } catch (...) {
     return {ExitCode::kBug, {{"internal error", "unknown exception", ""}}};

@@ -66,8 +66,10 @@ class CheckCommand : public Command {
         options_.loaded.config, train::evaluate::classifier_reader_source(), train::PhotoUse::kExamine);
     problems.insert(problems.end(), preflight.problems.begin(), preflight.problems.end());
     train::Diagnosis advice = preflight.photos.diagnosis;
-    const std::vector<Problem>& of_files = preflight.photos.folder.warnings;
-    advice.warnings.insert(advice.warnings.begin(), of_files.begin(), of_files.end());
+    for (const train::PhotoReport* of : {&preflight.held_out, &preflight.photos}) {
+      const std::vector<Problem>& of_files = of->folder.warnings;
+      advice.warnings.insert(advice.warnings.begin(), of_files.begin(), of_files.end());
+    }
     const std::vector<Problem> of_machine =
         train::machine_warnings(options_.loaded.config, train::recorded_value(preflight.resume, "mixed_precision"));
     advice.warnings.insert(advice.warnings.begin(), of_machine.begin(), of_machine.end());

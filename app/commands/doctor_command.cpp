@@ -9,6 +9,7 @@
 #include "app/commands/photo_advice.h"
 #include "app/commands/photo_json.h"
 #include "app/commands/training_arguments.h"
+#include "app/commands/written_paths.h"
 #include "model/machine/machine_text.h"
 #include "model/options/option_group.h"
 #include "train/config/preset.h"
@@ -39,9 +40,7 @@ class DoctorCommand : public Command {
     if (config.data.images.empty() && config.data.concepts.empty()) {
       problems.push_back({"--images", "is not given", "name the folder with the photos"});
     }
-    if (!contact_sheet_.empty() && std::filesystem::path(contact_sheet_).extension() != ".png") {
-      problems.push_back({"--contact-sheet", "does not end with .png (got " + contact_sheet_ + ")", ""});
-    }
+    check_image_file("contact_sheet", contact_sheet_, problems);
     if (!problems.empty()) throw ConfigError(problems);
     const train::PhotoReport report =
         train::examine_photos(config, train::evaluate::classifier_reader_source(),

@@ -14,6 +14,7 @@
 #include "app/commands/chosen_model.h"
 #include "app/commands/command.h"
 #include "app/commands/eval_options.h"
+#include "app/commands/written_paths.h"
 #include "app/ui/progress_line.h"
 #include "model/core/device.h"
 #include "model/core/tf32_scope.h"
@@ -32,7 +33,6 @@
 #include "train/portrait/evaluate/eval_prompts.h"
 #include "train/portrait/evaluate/report.h"
 #include "train/portrait/renderer/portrait_set.h"
-#include "train/preflight/preflight_checks.h"
 
 namespace sdtune::app {
 namespace {
@@ -55,14 +55,6 @@ void check_quick(const Origins& origins, std::vector<Problem>& problems) {
     if (origins.count(name) == 0) continue;
     problems.push_back({origins.at(name), "contradicts --quick, which sets it", "leave one out"});
   }
-}
-
-// Before anything is generated: the figures of a long evaluation are not to be lost.
-void check_output_folder(const std::string& output, std::vector<Problem>& problems) {
-  if (output.empty()) return problems.push_back({"--output", "is empty", "name a folder"});
-  std::vector<Problem> found;
-  train::check_writable("output", output, found);
-  for (const Problem& problem : found) problems.push_back({"--output", problem.what, problem.hint});
 }
 
 // What the model was trained from: a LoRA's note names it, of a run its config.yaml; of other models nothing does.

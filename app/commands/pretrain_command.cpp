@@ -7,6 +7,7 @@
 #include "app/cli/given_options.h"
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
+#include "app/commands/written_paths.h"
 #include "app/ui/progress_line.h"
 #include "model/base/error.h"
 #include "model/options/option_group.h"
@@ -30,7 +31,8 @@ class PretrainCommand : public Command {
   }
 
   int run(Arguments arguments) override {
-    const GivenOptions given = apply_options(fields(), arguments, config_, "--help lists all options");
+    GivenOptions given = apply_options(fields(), arguments, config_, "--help lists all options");
+    check_output_folder(options_.output, given.problems);
     if (!given.problems.empty()) throw ConfigError(given.problems);
     StopFlag& stop = install_stop_signals();
     const train::pretrain::PretrainObserver observer{

@@ -15,6 +15,7 @@
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
 #include "app/commands/render_options.h"
+#include "app/commands/written_paths.h"
 #include "app/ui/progress_line.h"
 #include "model/base/clock.h"
 #include "model/image/grid.h"
@@ -35,11 +36,9 @@ std::string image_name(const RenderPlan& plan, std::int64_t image) {
 }
 
 void check_sheet(const RenderOptions& options, std::vector<Problem>& problems) {
+  check_image_file("contact_sheet", options.contact_sheet, problems);
   if (options.contact_sheet.empty()) return;
   const fs::path path = options.contact_sheet;
-  if (path.extension() != ".png") {
-    problems.push_back({"--contact-sheet", "does not end with .png (got " + path.string() + ")", ""});
-  }
   std::error_code status;
   if (fs::exists(path, status) && !options.overwrite) {
     problems.push_back({"--contact-sheet", "is there already (got " + path.string() + ")", "replace it: --overwrite"});
@@ -56,6 +55,7 @@ class RenderCommand : public Command {
   int run(Arguments arguments) override {
     GivenOptions given = apply_options(options_.fields(), arguments, options_.config, "--help lists all options");
     if (given.problems.empty()) plan_ = make_render_plan(options_, given.origins, given.problems);
+    check_output_folder(options_.output, given.problems);
     check_sheet(options_, given.problems);
     if (!given.problems.empty()) throw ConfigError(given.problems);
     portrait::RenderFolder folder(real_file_system(), options_.output, options_.overwrite);

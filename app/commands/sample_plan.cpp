@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "app/cli/given_options.h"
+#include "app/commands/written_paths.h"
 #include "model/files/file_system.h"
 #include "model/generate/a1111_parameters.h"
 #include "model/generate/lora_tags.h"
 #include "model/generate/prompt_flags.h"
 #include "model/generate/prompt_list.h"
 #include "model/image/png_text.h"
-#include "train/preflight/preflight_checks.h"
 
 namespace sdtune::app {
 namespace {
@@ -52,20 +52,7 @@ void check_grid(const SampleOptions& options, std::vector<Problem>& problems) {
       problems.push_back({name, "needs --grid", "say where the grid goes: --grid sheet.png"});
     }
   }
-  if (!options.grid.empty() && std::filesystem::path(options.grid).extension() != ".png") {
-    problems.push_back({"--grid", "does not end with .png (got " + options.grid + ")", ""});
-  }
-}
-
-// Before anything is generated: the first image may take minutes, and the grid comes after all of them.
-void check_image_folders(const SampleOptions& options, std::vector<Problem>& problems) {
-  if (options.output.empty()) problems.push_back({"--output", "is empty", "name a folder"});
-  const std::filesystem::path output = options.output, grid = std::filesystem::path(options.grid).parent_path();
-  for (const auto& [name, folder] : {std::pair{"output", output}, {"grid", grid}}) {
-    std::vector<Problem> found;
-    if (!folder.empty()) train::check_writable(name, folder, found);
-    for (const Problem& problem : found) problems.push_back({flag_name(name), problem.what, problem.hint});
-  }
+  check_image_file("grid", options.grid, problems);
 }
 
 // The image's whole batch, so that it comes out the same to the last bit.
@@ -118,7 +105,7 @@ SamplePlan make_sample_plan(const Arguments& arguments, SampleOptions& options) 
   }
   check_use(given.origins, options, problems);
   check_grid(options, problems);
-  check_image_folders(options, problems);
+  check_output_folder(options.output, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   options.image.loras = model::parse_lora_list(options.image.lora, "--lora", problems);
   plan.jobs = list_jobs(options, plan.like, given.origins.count("num_images") > 0);

@@ -13,6 +13,7 @@
 #include "app/cli/print_json.h"
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
+#include "app/commands/written_paths.h"
 #include "model/base/error.h"
 #include "model/files/install_paths.h"
 #include "model/files/temporary_folder.h"
@@ -62,6 +63,7 @@ class TuneMachineCommand : public Command {
     } else if (fs::is_directory(table, status)) {
       given.problems.push_back({"--output", "is a folder (got " + table.string() + ")", "name a file"});
     }
+    check_output_file("output", table, given.problems);
     const TemporaryFolder folder(fs::temp_directory_path() / "sdtune-tune");
     train::TimingPlan plan;
     plan.config = load_config(folder.path(), given.problems);

@@ -7,6 +7,7 @@
 #include "app/cli/given_options.h"
 #include "app/cli/stop_signals.h"
 #include "app/commands/command.h"
+#include "app/commands/written_paths.h"
 #include "app/prove/prove_options.h"
 #include "model/core/device.h"
 #include "model/machine/machine_text.h"
@@ -49,6 +50,7 @@ class ProveCommand : public Command {
   train::ProveRequest make_request(const Arguments& arguments) {
     GivenOptions given = apply_options(options_.fields(), arguments, "", "--help lists all options");
     check_parts(given.problems);
+    check_output_folder(options_.output, given.problems);
     train::ProveRequest request;
     request.config = load_config(given.problems);
     if (!given.problems.empty()) throw ConfigError(given.problems);

@@ -90,7 +90,7 @@ class StorageError : public detail::ErrorOf<ExitCode::kStorage> {
 class NonFiniteError : public detail::ErrorOf<ExitCode::kNonFinite> {
   using ErrorOf::ErrorOf;
 };
-// Another rank ended or does not answer.
+// Another rank ended or does not answer, or a GPU says that its hardware failed: to be started again.
 class PeerLostError : public detail::ErrorOf<ExitCode::kPeerLost> {
   using ErrorOf::ErrorOf;
 };

@@ -54,6 +54,9 @@ constexpr std::array kOtherMethods = {
 constexpr const char* kUnetPrefix = "lora_unet_";
 constexpr const char* kTextPrefix = "lora_te";
 constexpr const char* kClipPrefix = "text_model.";
+// ComfyUI's node that saves a LoRA: LDM names with dots, and CLIP L, H (of SD 2) and G by transformers' names.
+constexpr const char* kComfyUnetPrefix = "diffusion_model.";
+constexpr const char* kComfyTextPrefix = "text_encoders.";
 
 std::string with_underscores(std::string path) {
   std::replace(path.begin(), path.end(), '.', '_');
@@ -110,7 +113,9 @@ LoraKeys::LoraKeys(const ModelBundle& bundle) {
       layer_[inner] = entry.path;  // files of a UNet alone
       const std::string as_diffusers = std::string(kUnetPrefix).append(with_underscores(inner));
       std::string as_ldm = ldm.ldm_name(inner + ".weight").name;
-      as_ldm = std::string(kUnetPrefix).append(with_underscores(as_ldm.substr(0, as_ldm.rfind('.'))));
+      as_ldm.erase(as_ldm.rfind('.'));
+      layer_[std::string(kComfyUnetPrefix).append(as_ldm)] = entry.path;
+      as_ldm = std::string(kUnetPrefix).append(with_underscores(as_ldm));
       layer_[as_diffusers] = layer_[as_ldm] = entry.path;
       kohya_[entry.path] = xl ? as_ldm : as_diffusers;
     } else {
@@ -119,6 +124,10 @@ LoraKeys::LoraKeys(const ModelBundle& bundle) {
       const std::string numbered = std::string(kTextPrefix).append(number).append(path);
       const std::string plain = std::string(kTextPrefix).append(path);
       layer_[numbered] = entry.path;
+      for (const char* clip : {"clip_l", "clip_h", "clip_g"}) {
+        if ((component == "text_encoder_2") != (clip == "clip_g"sv)) continue;
+        layer_[std::string(kComfyTextPrefix).append(clip).append(".transformer.").append(inner)] = entry.path;
+      }
       // transformers 5 leaves the prefix of a CLIPTextModel out, and PEFT takes its names from there.
       if (inner.starts_with(kClipPrefix)) layer_[component + "." + inner.substr(std::strlen(kClipPrefix))] = entry.path;
       if (!xl) layer_[plain] = entry.path;

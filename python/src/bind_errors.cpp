@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "model/base/error.h"
 #include "model/base/error_type.h"
 #include "model/base/json.h"
+#include "model/core/hardware_fault.h"
 #include "model/core/out_of_memory.h"
 #include "python/src/module.h"
 
@@ -52,7 +54,8 @@ void add_types(py::module_& module) {
   add_type(module, "OutOfMemoryError", "Memory of the host or device ran out.", error);
   add_type(module, "StorageError", "The disk refused a write.", error);
   add_type(module, "NonFiniteError", "Loss or gradients stayed non-finite, or an image is.", error);
-  add_type(module, "PeerLostError", "Another rank died or does not respond.", error);
+  add_type(module, "PeerLostError", "Another rank died or does not respond, or a GPU reports that its hardware failed.",
+           error);
 }
 
 // Names of files and texts that were cut need not be UTF-8, which Python's texts are: U+FFFD stands for what is not.
@@ -79,6 +82,8 @@ void translate(std::exception_ptr thrown) {
   } catch (const c10::Error& error) {
     if (model::is_out_of_memory(error)) {
       raise_out_of_memory(error.msg());
+    } else if (const std::optional<Problem> fault = model::hardware_fault(error)) {
+      raise(types().at("PeerLostError"), {*fault}, ExitCode::kPeerLost, fault->line());
     } else {  // a broken call contract: a shape, a device, an order of calls
       PyErr_SetString(PyExc_RuntimeError, error.what_without_backtrace());
     }

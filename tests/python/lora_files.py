@@ -1,4 +1,4 @@
-"""LoRA files as others write them: diffusers with PEFT, and a plain statement of kohya's names."""
+"""LoRA files as others write them: diffusers with PEFT, and plain statements of kohya's and ComfyUI's names."""
 
 from __future__ import annotations
 
@@ -79,4 +79,18 @@ def save_as_kohya(pipe: StableDiffusionPipeline, path: Path, alpha: float, ldm: 
             tensors[f"{name}.lora_up.weight"] = up
             tensors[f"{name}.alpha"] = torch.tensor(float(alpha))
     save_file(tensors, path, metadata={"ss_network_module": "networks.lora"})
+    return path
+
+
+def save_as_comfyui(pipe: StableDiffusionPipeline, path: Path, scale: float, ldm: dict[str, str]) -> Path:
+    """The names that its node LoraSave gives (comfy_extras/nodes_lora_extract.py), which has no alpha: `scale` is in the matrices."""
+    clips = {"text_encoder": "clip_h" if pipe.text_encoder.config.hidden_act == "gelu" else "clip_l", "text_encoder_2": "clip_g"}
+    tensors = {}
+    for component, module in {"unet": pipe.unet, **text_encoders(pipe)}.items():
+        for layer, (down, up) in adapter_layers(module).items():
+            text = layer if layer.startswith("text_model.") else f"text_model.{layer}"
+            name = f"diffusion_model.{ldm[layer]}" if component == "unet" else f"text_encoders.{clips[component]}.transformer.{text}"
+            tensors[f"{name}.lora_down.weight"] = down
+            tensors[f"{name}.lora_up.weight"] = up * scale
+    save_file(tensors, path)
     return path

@@ -11,8 +11,8 @@ import pytest
 import torch
 from diffusers.utils import convert_state_dict_to_diffusers
 from ldm_layout import unet_name
-from lora_files import (ATTENTION, WITH_CONVOLUTIONS, adapter_layers, add_adapters, load_pipeline, save_as_diffusers,
-                        save_as_kohya)
+from lora_files import (ATTENTION, WITH_CONVOLUTIONS, adapter_layers, add_adapters, load_pipeline, save_as_comfyui,
+                        save_as_diffusers, save_as_kohya)
 from model_families import as_numpy, in_double, unet_inputs
 from peft import LoHaConfig, LoKrConfig, LoraConfig, get_peft_model_state_dict, inject_adapter_in_model
 from program import ROOT, run
@@ -50,7 +50,7 @@ def ldm_names(pipe: object) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("layers", [ATTENTION, WITH_CONVOLUTIONS], ids=["attention", "convolutions"])
-@pytest.mark.parametrize("style", ["diffusers", "kohya"])
+@pytest.mark.parametrize("style", ["diffusers", "kohya", "comfyui"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_files_of_others_give_the_same_images(family: str, style: str, layers: list[str], tiny_folder: Callable[[str], Path],
                                        tmp_path: Path) -> None:
@@ -61,6 +61,8 @@ def test_files_of_others_give_the_same_images(family: str, style: str, layers: l
     add_adapters(theirs, RANK, ALPHA, layers)
     if style == "diffusers":
         path = save_as_diffusers(theirs, tmp_path, RANK, ALPHA)
+    elif style == "comfyui":
+        path = save_as_comfyui(theirs, tmp_path / "comfyui.safetensors", ALPHA / RANK, ldm_names(theirs))
     else:
         path = save_as_kohya(theirs, tmp_path / "kohya.safetensors", ALPHA, ldm_names(theirs) if family == "sdxl" else {})
     ours.load_lora_weights(path)

@@ -149,6 +149,38 @@ def test_held_out_photos_need_a_prompt_that_is_trained(material: Callable, tmp_p
     assert not (tmp_path / "run").exists()
 
 
+def test_held_out_captions_that_the_model_would_cut_are_refused(material: Callable, tmp_path: Path) -> None:
+    """As those of the photos that are trained on: the loss would be that of other words."""
+    base, photos, held_out = material("sd1")
+    captioned = shutil.copytree(held_out, tmp_path / "held_out")
+    caption = sorted(captioned.glob("*.png"))[1].with_suffix(".txt")
+    words = ["--base", str(base), "--images", str(photos), "--output", str(tmp_path / "run"), "--validation-data-dir", str(captioned)]
+    for count, refused in ((75, False), (76, True)):
+        caption.write_text("a " * count)
+        for command in ("check", "train") if refused else ("check",):
+            ended = run([command, *words])
+            assert ended.returncode == (2 if refused else 0), ended.stderr
+            assert (f"caption of {caption.with_suffix('.png')}: is too long (got 76 tokens; allowed: 75)" in ended.stderr) == refused
+    assert not (tmp_path / "run").exists()
+
+
+def test_held_out_photos_that_are_trained_on_too_are_named(material: Callable, tmp_path: Path) -> None:
+    """By their bytes, whatever their names; and what is wrong with the files beside them."""
+    base, photos, held_out = material("sd1")
+    more = shutil.copytree(held_out, tmp_path / "held_out")
+    trained = sorted(photos.glob("*.png"))[2]
+    shutil.copyfile(trained, more / "other.png")
+    (more / "gone.txt").write_text("a caption")
+    words = ["--base", str(base), "--images", str(photos), "--output", str(tmp_path / "run"), "--device", "cpu", "--report-to", "none",
+             "--max-train-steps", "1"]
+    for command in ("check", "train"):
+        ended = run([command, *words, "--validation-data-dir", str(more)])
+        assert ended.returncode == 0, ended.stderr
+        assert f"{more / 'other.png'}: is trained on too, as {trained}" in ended.stderr and ended.stderr.count("trained on too") == 1
+        assert ended.stderr.count(f"{more / 'gone.txt'}: a caption without a photo of the same name") == 1
+    assert "trained on too" not in run(["check", *words, "--overwrite", "--validation-data-dir", str(held_out)]).stderr
+
+
 def test_held_out_photos_that_cannot_be_read_are_skipped(material: Callable, tmp_path: Path) -> None:
     """With on_bad_image: skip, as those that are trained on."""
     base, photos, held_out = material("sd1")

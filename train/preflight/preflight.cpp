@@ -24,7 +24,7 @@ Preflight run_preflight(const TrainConfig& config, const PortraitReaderSource& p
   const std::vector<Photo>& photos = result.photos.folder.photos;
   result.held_out = check_held_out(config, use, photos, problems);
   check_class_images(config, problems);
-  const std::optional<model::ModelSurvey> base = check_base(config, photos, problems);
+  const std::optional<model::ModelSurvey> base = check_base(config, photos, result.held_out.folder.photos, problems);
   check_identity(config, portrait_readers, photos, problems);
   check_output(config, base, problems);
   result.resume = check_resume(config, base, photos, problems);

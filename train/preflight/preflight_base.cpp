@@ -66,8 +66,12 @@ void check_weighted_prompt(const ClipTokenizer& tokenizer, const std::string& na
   });
 }
 
-void check_prompts(const TrainConfig& config, const std::vector<Photo>& photos, const ClipTokenizer& tokenizer,
-                   std::vector<Problem>& problems) {
+void check_caption(const ClipTokenizer& tokenizer, const Photo& photo, std::vector<Problem>& problems) {
+  if (photo.has_caption) check_prompt(tokenizer, "caption of " + photo.path.string(), photo.caption, problems);
+}
+
+void check_prompts(const TrainConfig& config, const std::vector<Photo>& photos, const std::vector<Photo>& held_out,
+                   const ClipTokenizer& tokenizer, std::vector<Problem>& problems) {
   const DataOptions& data = config.data;
   const ObserveOptions& observe = config.observe;
   std::vector<Problem> reported_by_the_images;
@@ -81,10 +85,12 @@ void check_prompts(const TrainConfig& config, const std::vector<Photo>& photos, 
   }
   if (config.identity.identity_steps) collect_for("trigger_word", problems, [&] { tokenizer(data.trigger_word); });
   for (const Photo& photo : photos) {
-    if (photo.has_caption) check_prompt(tokenizer, "caption of " + photo.path.string(), photo.caption, problems);
+    check_caption(tokenizer, photo, problems);
     if (photo.auto_caption.empty()) continue;
     check_prompt(tokenizer, "automatic caption of " + photo.path.string(), photo.auto_caption, problems);
   }
+  if (resumes_by_name(config)) return;
+  for (const Photo& photo : held_out) check_caption(tokenizer, photo, problems);
 }
 
 // Parts that do not fit each other, with the lines that load_bundle refuses them with. A part that cannot be read at
@@ -166,7 +172,7 @@ void check_if_readable(const std::function<void()>& check) {
 }  // namespace
 
 std::optional<model::ModelSurvey> check_base(const TrainConfig& config, const std::vector<Photo>& photos,
-                                             std::vector<Problem>& problems) {
+                                             const std::vector<Photo>& held_out, std::vector<Problem>& problems) {
   if (config.run.base.empty()) {
     problems.push_back({"base", "is not given, and this installation has no bundled base",
                         "name a Stable Diffusion folder: --base DIR; docs/weights.md says where to get one"});
@@ -182,7 +188,8 @@ std::optional<model::ModelSurvey> check_base(const TrainConfig& config, const st
     check_if_readable([&] { check_resolution(config, base, problems); });
     check_if_readable([&] { check_buckets(config, base, problems); });
     collect(problems, [&] { check_scheduler(config, base, survey->scheduler_class, problems); });
-    collect(problems, [&] { check_prompts(config, photos, ClipTokenizer::from_folder(base / "tokenizer"), problems); });
+    collect(problems,
+            [&] { check_prompts(config, photos, held_out, ClipTokenizer::from_folder(base / "tokenizer"), problems); });
     std::optional<model::BundleConfigs> configs = check_fit(base, problems);
     if (!configs || !survey->problems.empty()) return;
     const model::ModelBundle bundle = model::empty_bundle(std::move(*configs), base);

@@ -28,6 +28,12 @@ inline void append(std::vector<Problem>& problems, const std::vector<Problem>& m
   }
 }
 
+// Such a run may have begun before held-out photos were checked as they are now.
+inline bool resumes_by_name(const TrainConfig& config) {
+  const std::string& resumed = config.checkpoint.resume_from_checkpoint;
+  return !resumed.empty() && resumed != "auto";
+}
+
 // Options that contradict each other, on any machine.
 void check_contradictions(const TrainConfig& config, std::vector<Problem>& problems);
 
@@ -55,9 +61,9 @@ PhotoReport check_held_out(const TrainConfig& config, PhotoUse use, const std::v
 void check_class_images(const TrainConfig& config, std::vector<Problem>& problems);
 
 // The base model by its configs, weight headers and tokenizer; and what depends on it: resolution, lengths of prompts
-// and captions. Unset when there is no such model.
+// and of the captions of photos and held-out ones. Unset when there is no such model.
 std::optional<model::ModelSurvey> check_base(const TrainConfig& config, const std::vector<Photo>& photos,
-                                             std::vector<Problem>& problems);
+                                             const std::vector<Photo>& held_out, std::vector<Problem>& problems);
 
 // What the run generates before its first step: whether the base's scheduler takes the steps of class images, of the
 // first validation and of the first identity evaluation, and whether class images can be written.

@@ -53,8 +53,7 @@ void check_class_folder(const std::filesystem::path& folder, std::vector<Problem
 // A loss by words that were never trained would say nothing of the training.
 void check_held_out_prompts(const TrainConfig& config, const std::vector<Photo>& trained,
                             const std::vector<Photo>& held_out, std::vector<Problem>& problems) {
-  const std::string& resumed = config.checkpoint.resume_from_checkpoint;  // a run may have begun before this check
-  if (!resumed.empty() && resumed != "auto") return;
+  if (resumes_by_name(config)) return;
   const std::size_t subjects = config.data.concepts.size();
   const bool trains_prompts =
       std::any_of(trained.begin(), trained.end(), [](const Photo& photo) { return !photo.has_caption; });
@@ -85,6 +84,17 @@ void check_held_out_prompts(const TrainConfig& config, const std::vector<Photo>&
   }
 }
 
+// Of the same bytes: its loss falls as the model learns it by heart, which is what a held-out photo is to show.
+void warn_of_trained(const std::vector<Photo>& trained, PhotoFolder& held_out) {
+  for (const Photo& photo : held_out.photos) {
+    const auto same =
+        std::find_if(trained.begin(), trained.end(), [&](const Photo& other) { return other.sha256 == photo.sha256; });
+    if (same == trained.end()) continue;
+    held_out.warnings.push_back({photo.path.string(), "is trained on too, as " + same->path.string(),
+                                 "hold out other photos, or overfitting does not show in the loss"});
+  }
+}
+
 }  // namespace
 
 PhotoReport check_held_out(const TrainConfig& config, PhotoUse use, const std::vector<Photo>& trained,
@@ -105,6 +115,7 @@ PhotoReport check_held_out(const TrainConfig& config, PhotoUse use, const std::v
     report.kept = std::move(kept);
     if (config.data.on_bad_image == "stop" || report.folder.photos.empty()) append(problems, report.folder.bad);
     check_held_out_prompts(config, trained, report.folder.photos, problems);
+    warn_of_trained(trained, report.folder);
   } catch (const Error& error) {
     append(problems, error.problems());
   }

@@ -161,10 +161,10 @@ void prepare_held_out(const PrepareContext& context, const EncodeImages& encode,
   options.cache = true;
   HeldOut held_out{std::make_unique<LatentCache>(options, encode, data.store.get(), encode_again(context)), {}};
   std::vector<ImageFile> files;
-  for (const Problem& problem : context.preflight.held_out.folder.bad) {
-    tell(context.observers, &Observer::on_warning, problem);
-  }
-  for (const Photo& photo : context.preflight.held_out.folder.photos) {
+  const PhotoFolder& photos = context.preflight.held_out.folder;
+  for (const Problem& problem : photos.bad) tell(context.observers, &Observer::on_warning, problem);
+  for (const Problem& problem : photos.warnings) tell(context.observers, &Observer::on_warning, problem);
+  for (const Photo& photo : photos.photos) {
     files.push_back({photo.path, std::nullopt, decoded_of(context.preflight.held_out, photo)});
     held_out.captions.push_back(photo.caption);
   }

@@ -11,6 +11,7 @@
 
 #include "model/core/cpu_implementation.h"
 #include "model/core/device.h"
+#include "model/core/hardware_fault.h"
 #include "model/core/out_of_memory.h"
 #include "model/core/tensor_memory.h"
 #include "model/core/tf32_scope.h"
@@ -223,9 +224,10 @@ TrainResult stopped_early(const Training& training, int signal) {
   return result;
 }
 
-// Called while a c10::Error is handled. Memory that ran out becomes our error with its hint; everything else passes as
-// the object that was thrown.
+// Called while a c10::Error is handled. Memory that ran out and a GPU that failed become our errors with their hints;
+// everything else passes as the object that was thrown.
 [[noreturn]] void rethrow_torch_error(const c10::Error& error, const TrainConfig& config) {
+  if (const std::optional<Problem> fault = model::hardware_fault(error)) throw PeerLostError(std::vector{*fault});
   if (!model::is_out_of_memory(error)) throw;
   const std::string text = error.what_without_backtrace();
   throw OutOfMemoryError("memory", text.substr(0, text.find('\n')), memory_hint(config));
@@ -239,6 +241,7 @@ Error described(const std::exception& error, const TrainConfig& config) {
   if (const auto* of_disk = dynamic_cast<const std::filesystem::filesystem_error*>(&error)) {
     return StorageError(of_disk->path1().string(), of_disk->code().message());
   }
+  if (const std::optional<Problem> fault = model::hardware_fault(error)) return PeerLostError(std::vector{*fault});
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   const std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
   return Error(ExitCode::kBug, "internal error", text.substr(0, text.find('\n')));

@@ -52,6 +52,16 @@ class PhotoMasksTest : public ImageFolder {
   const torch::NoGradGuard no_grad_;
 };
 
+TEST_F(PhotoMasksTest, MayHaveTheirEndingInCapitals) {
+  image("a.png", 1, 8, 6);
+  image("b.png", 2, 8, 6);
+  image("a.mask.PNG", 3, 8, 6);
+  image("b.MASK.PNG", 4, 8, 6);
+  const std::vector<Photo> found = photos();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(mask_file_hashes(found).size(), 2u);
+}
+
 TEST_F(PhotoMasksTest, FollowCropAndFlipOfTheirPhoto) {
   write_own_mask("a", 19, 8, 1);
   write_own_mask("b", 24, 16, 2);  // resized to 12 x 8

@@ -150,6 +150,7 @@ class Pretraining {
     plan.optim.adam_beta2 = 0.98;
     plan.device = device_;
     plan.dtype = dtype_;
+    plan.on_line = observer_.on_line;
     // The names of options in checkpoints written before stay.
     plan.identity.settings = {{"design", options_.design},
                               {"seed", std::to_string(options_.seed)},

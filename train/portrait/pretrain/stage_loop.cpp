@@ -64,6 +64,9 @@ void StageLoop::resume() {
       step_ = plan_.total_steps;
     return;
   }
+  for (const Problem& damaged : found.warnings) {
+    if (plan_.on_line) plan_.on_line(damaged.line() + ": an older checkpoint is taken");
+  }
   const RunState state = read_run_state(*found.path);
   ResumeFingerprint saved = state.fingerprint;
   saved.settings.erase(stage_.name() + "_steps");  // the first runs kept it; a stage may be made longer

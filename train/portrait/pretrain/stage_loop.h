@@ -31,6 +31,7 @@ struct StagePlan {
   ResumeFingerprint identity;         // what must be equal to resume from a checkpoint
   torch::Device device = torch::kCPU;
   torch::Dtype dtype = torch::kFloat32;
+  std::function<void(const std::string&)> on_line;  // what should be known of a resume; may be empty
 };
 
 struct StageProgress {

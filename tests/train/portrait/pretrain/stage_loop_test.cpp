@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <string>
@@ -98,6 +100,30 @@ TEST(StageLoop, GoesOnToTheSameBitsAfterAStop) {
   LinearStage stage;
   StageLoop loop(stage, plan_in(broken.path()), {});
   EXPECT_EQ(loop.step(), 77);
+  EXPECT_EQ(loop.run({}), StageEnd::kFinished);
+  loop.settle();
+  EXPECT_TRUE(stage.weight().equal(expected));
+}
+
+TEST(StageLoop, NamesADamagedCheckpointThatItPassesOver) {
+  const test::ScratchFolder straight, broken;
+  const torch::Tensor expected = trained_straight(straight.path());
+  trained_straight(broken.path());
+  std::vector<std::filesystem::path> checkpoints;
+  for (const auto& entry : std::filesystem::directory_iterator(broken.path() / "checkpoints")) {
+    if (entry.is_directory()) checkpoints.push_back(entry.path());
+  }
+  std::sort(checkpoints.begin(), checkpoints.end());
+  ASSERT_GE(checkpoints.size(), 2u);
+  std::filesystem::resize_file(checkpoints.back() / "state.json", 5);
+  std::vector<std::string> lines;
+  StagePlan plan = plan_in(broken.path());
+  plan.on_line = [&](const std::string& line) { lines.push_back(line); };
+  LinearStage stage;
+  StageLoop loop(stage, plan, {});
+  EXPECT_LT(loop.step(), 200);
+  ASSERT_FALSE(lines.empty());
+  EXPECT_NE(lines.front().find(checkpoints.back().string()), std::string::npos) << lines.front();
   EXPECT_EQ(loop.run({}), StageEnd::kFinished);
   loop.settle();
   EXPECT_TRUE(stage.weight().equal(expected));
