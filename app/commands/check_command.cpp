@@ -141,7 +141,7 @@ class CheckCommand : public Command {
   int print_probe() {
     const Probe probe = run_probe();
     if (probe.result.code == ExitCode::kDone) {
-      std::printf("ok: one step done, loss %.6g, %.3g images/s, %.2f GB of memory at most\n", probe.step.loss,
+      std::printf("ok: one step done, loss %.6g, %.3g photos/s, %.2f GB of memory at most\n", probe.step.loss,
                   probe.step.images_per_s, static_cast<double>(probe.step.max_memory_bytes) / 1e9);
     }
     return static_cast<int>(probe.result.code);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -136,8 +137,19 @@ class SampleCommand : public Command {
   void print_start(const ChosenModel& chosen, const Machine& machine) const {
     std::fprintf(stderr, "model    %s (%s)\ndevice   %s, %s\n", chosen.folder.c_str(), chosen.reason.c_str(),
                  model::describe_device(machine.device).c_str(), model::dtype_name(machine.dtype).c_str());
-    std::fprintf(stderr, "seeds    %lld to %lld\n", static_cast<long long>(options_.image.seed),
-                 static_cast<long long>(options_.image.seed + options_.image.num_images - 1));
+    const auto [first, last] = written_seeds();
+    std::fprintf(stderr, "seeds    %lld to %lld\n", static_cast<long long>(first), static_cast<long long>(last));
+  }
+
+  // The lowest and the highest of the images that are written: a line of --prompts may have a seed of its own.
+  std::pair<std::int64_t, std::int64_t> written_seeds() const {
+    std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;
+    for (const PromptJob& job : plan_.jobs) {
+      const std::int64_t begin = job.only_seed.value_or(job.options.seed);
+      first = std::min(first, begin);
+      last = std::max(last, job.only_seed.value_or(begin + job.options.num_images - 1));
+    }
+    return {first, last};
   }
 
   // The options with the LoRAs of every prompt.

@@ -85,7 +85,7 @@ void ProgressBar::on_estimate(const train::EstimateEvent& event) {
 }
 
 void ProgressBar::on_step(const train::StepEvent& event) {
-  std::string tail = fmt::format("loss {:.4g}  lr {:.3g}  {:.3g} images/s", event.loss, event.lr, event.images_per_s);
+  std::string tail = fmt::format("loss {:.4g}  lr {:.3g}  {:.3g} photos/s", event.loss, event.lr, event.images_per_s);
   const std::int64_t done_here = event.step - first_step_;
   if (done_here > 0) {
     const double per_step = event.elapsed / static_cast<double>(done_here);

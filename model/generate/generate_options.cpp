@@ -20,7 +20,7 @@ void add_text_options(GenerateOptions& options, FieldList& list) {
   group
       .add("prompt_syntax", &options.prompt_syntax,
            "weighted: (word:1.2), [word] and BREAK as in web interfaces, prompts of any length; plain: as diffusers, "
-           "cut at 77 tokens.")
+           "cut at 75 tokens.")
       .placeholder("NAME")
       .choices({"weighted", "plain"});
   group

@@ -81,7 +81,7 @@ class TerminalBar:
             self._put(name, True)
 
     def on_step(self, event: _native.StepEvent) -> None:
-        tail = f"loss {event.loss:.4g}  lr {event.lr:.3g}  {event.images_per_s:.3g} images/s"
+        tail = f"loss {event.loss:.4g}  lr {event.lr:.3g}  {event.images_per_s:.3g} photos/s"
         done = event.step - self._first_step
         if done > 0:
             tail += f"  ETA {duration(event.elapsed / done * (event.total_steps - event.step))}"

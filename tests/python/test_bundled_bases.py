@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,18 @@ def test_portrait_128_trains_with_its_own_defaults(people: Path, tmp_path: Path)
                  "--num-class-images", "2", "--class-num-inference-steps", "1", "--report-to", "none"])
     assert ended.returncode == 0, ended.stderr
     assert "identity_classifier: portrait-judge-128" in (output / "config.yaml").read_text()
+
+
+def test_a_lora_remembers_the_bundled_base_by_name(people: Path, tmp_path: Path) -> None:
+    """Its folder is another one in each environment and container; it stood there where no base was given."""
+    output = tmp_path / "run"
+    ended = run(["train", "--method", "lora", "--images", str(people), "--output", str(output), "--max-train-steps", "1", "--device", "cpu",
+                 "--num-class-images", "2", "--class-num-inference-steps", "1", "--report-to", "none", "--report-images", "0"])
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads((output / "model" / "sdtune.json").read_text())["base"] == "portrait-128"
+    ended = run(["sample", "--model", str(output), "--prompt", "sks person", "--steps", "1", "--device", "cpu",
+                 "--output", str(tmp_path / "out")])
+    assert ended.returncode == 0 and len(list((tmp_path / "out").glob("*.png"))) == 1, ended.stderr
 
 
 def test_a_recognition_network_replaces_the_classifier_of_the_defaults(people: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -343,3 +344,36 @@ def test_a_card_has_the_stage_of_features(tmp_path: Path, monkeypatch: pytest.Mo
     model_card.record_run(base, run_folder, "a machine", None)
     stages = [one["stage"] for one in json.loads(base.record("training").read_text())["stages"]]
     assert stages == ["`features`", "`vae`", "`judge`", "`text`", "`base`"]
+
+
+def test_the_runs_of_readme_do_not_meet() -> None:
+    """A folder with a run in it is refused, and scripts/demo.sh deletes what is in its own: it and both trainings of the page had runs/me."""
+    folders = [re.search(r"^run=\$\{1:-(\S+)\}$", (ROOT / "scripts/demo.sh").read_text(), re.MULTILINE)[1]]
+    for line in re.findall(r"^\.venv/bin/sdtune train .*$", README, re.MULTILINE):
+        words = shlex.split(line, comments=True)
+        folders.append(words[words.index("--output") + 1] if "--output" in words else f"runs/{Path(words[words.index('--images') + 1]).name}")
+    for code in re.findall(r"^config = sdtune\.TrainConfig\(.*\)$", README, re.MULTILINE):
+        output, images = re.search(r'output="([^"]+)"', code), re.search(r'images="([^"]+)"', code)
+        folders.append(output[1] if output else f"runs/{images[1]}")
+    assert len(folders) >= 4 and len(set(folders)) == len(folders), folders
+
+
+def test_pages_let_the_doctor_know_for_which_base_the_photos_are() -> None:
+    """Without one it takes the bundled base, for whose 128 px nearly every photo of a camera is large enough."""
+    pages = [page for page in PAGES if page.name != "reference.md"]
+    told = [(page.name, line) for page in pages for line in page.read_text().splitlines() if "sdtune doctor --images" in line]
+    assert len(told) >= 4 and [place for place in told if "--base" not in place[1] and "--resolution" not in place[1]] == []
+
+
+def test_the_page_of_push_says_what_a_lora_s_header_takes_along() -> None:
+    """Captions by their parts and the photos' folder, which the page said stay here."""
+    header = (ROOT / "train/run/lora_metadata.cpp").read_text()
+    page = (ROOT / "docs" / "hub.md").read_text().split("## Push")[1].split("\n## ")[0]
+    assert 'metadata["ss_tag_frequency"]' in header and "`ss_tag_frequency`" in page and "photos' folder" in " ".join(page.split())
+
+
+def test_what_is_brought_home_is_in_every_run() -> None:
+    """rsync fails for a name that is not there, and samples/ is not where no --validation-prompt is given."""
+    line = next(line for line in (ROOT / "docs" / "cloud.md").read_text().splitlines() if "rsync -a machine:" in line)
+    names = re.findall(r"machine:runs/me/(\S+)", line)
+    assert "model" in names and set(names) <= {"model", "report.html", "run.json", "metrics.jsonl", "config.yaml"}, line

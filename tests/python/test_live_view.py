@@ -87,7 +87,7 @@ def test_the_terminal_s_bar_is_bounded_too() -> None:
         clock.now += 0.1
         bar.on_step(step_event(step))
     assert 1 < bar.updates <= 52  # 2 s between two, and the last step
-    assert "step 1000/1000" in stream.text and "loss 0.001  lr 0.0001  4 images/s  ETA 00:00" in stream.text
+    assert "step 1000/1000" in stream.text and "loss 0.001  lr 0.0001  4 photos/s  ETA 00:00" in stream.text
 
 
 def test_texts_of_users_are_escaped_and_nothing_grows_without_bound() -> None:

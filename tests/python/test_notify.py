@@ -111,6 +111,7 @@ def test_failure(material: tuple[Path, Path], server: ThreadingHTTPServer, tmp_p
     assert ended.returncode in (2, 3)
     ((_, _, event),) = server.came
     assert (event["event"], event["exit_code"], event["step"], event["loss"]) == ("failure", ended.returncode, None, None)
+    assert event["total_steps"] is None and event["attempt"] is None, "what is not known is null"
     assert event["cause"] in ended.stderr and "FAILED" in event["text"]
     assert_no_secret(tmp_path, ended.stderr)
     server.came.clear()

@@ -170,3 +170,12 @@ def test_the_table_of_memory_is_of_one_mind_with_its_page() -> None:
     assert len(needs) == 8
     for name, gib in needs:
         assert f"| {name} | {float(gib):.1f} | " in page and (CONFIGS / name).is_file()
+
+
+def test_the_memory_table_says_the_sides_that_are_planned() -> None:
+    """SD 2.1 is planned at 768 px, and the page said 512."""
+    page = (CONFIGS.parent / "docs" / "weights.md").read_text()
+    words = ["--method", "lora", "--photos", "10", "--no-savings", "--json"]
+    plans = [run(["plan", "--family", family, *words]).stdout for family in ("sd15", "sd21", "sdxl")]
+    sides = ", ".join(str(json.loads(plan)["run"]["resolution"]) for plan in plans)
+    assert f"in bf16 at the family's side ({sides} px)" in page

@@ -61,6 +61,8 @@ def test_prompt_file_with_flags_of_kohya(tiny_sd1: Path, tmp_path: Path) -> None
                     "--output", "flags")
     (two,) = sample(tmp_path, *words, "--prompt", "a dog", "--sampler", "euler", "--output", "flags")
     assert first.read_bytes() == one.read_bytes() and second.read_bytes() == two.read_bytes()
+    said = run(["sample", *words, "--prompts", "prompts.txt", "--num-images", "2", "--output", "said"], cwd=tmp_path).stderr
+    assert "seeds    0 to 6\n" in said, "the second line has no seed of its own"
     (plain,) = sample(tmp_path, *words, "--prompt", "a dog", "--output", "flags")
     assert np.abs(pixels(plain) - pixels(two)).max() > 1
 

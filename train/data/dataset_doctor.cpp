@@ -91,10 +91,17 @@ class Doctor {
 
   void check_crop(const Photo& photo, bool crops_faces) {
     if (!photo.face || crops_faces || rule_.random) return;
-    const model::CropPlan plan = plan_crop(photo.width, photo.height, rule_);
-    const model::ImageBox head = head_around(*photo.face, photo.width, photo.height);
-    if (model::shows(plan, photo.width, photo.height, head)) return;
-    warn(photo, "the middle of it cuts the head", "crop_style: face keeps the head");
+    const auto is_shown = [&](const model::CropPlan& plan, const model::ImageBox& box) {
+      return model::shows(plan, photo.width, photo.height, box);
+    };
+    // Of a head that is larger than the crop `face` keeps the face alone; where that is too large as well, no more than
+    // the middle does.
+    const model::ImageBox box = *face_to_show(photo, rule_);
+    if (is_shown(plan_crop(photo.width, photo.height, rule_), box)) return;
+    if (!is_shown(plan_crop(photo.width, photo.height, rule_, box), box)) return;
+    const bool is_whole = box == head_around(*photo.face, photo.width, photo.height);
+    warn(photo, "the middle of it cuts the head",
+         is_whole ? "crop_style: face keeps the head" : "crop_style: face keeps the face, and no crop all of the head");
   }
 
   void find_grey_one() {

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "model/files/atomic_folder.h"
+#include "model/files/install_paths.h"
 #include "model/files/model_fingerprint.h"
 #include "model/files/model_note.h"
 #include "model/lora/lora_file.h"
@@ -49,6 +51,10 @@ model::LoraWeights trained_lora(const Run& run, const std::vector<torch::Tensor>
 std::string lasting_name(const std::string& base) {
   std::error_code status;
   if (!std::filesystem::is_directory(base, status)) return base;
+  for (const std::string_view bundled : kBundledBases) {  // where no base is given its folder is
+    std::string name(bundled);
+    if (std::filesystem::equivalent(base, find_bundled_base(name), status)) return name;
+  }
   return std::filesystem::absolute(base).lexically_normal().string();
 }
 

@@ -65,9 +65,9 @@ Json RunNotifier::payload(const char* event) const {
   const std::string run = folder_.empty() ? "" : std::filesystem::absolute(folder_).lexically_normal().string();
   return {{"event", event},
           {"run", run},
-          {"attempt", attempt_},
+          {"attempt", or_null(attempt_)},
           {"step", or_null(step_)},
-          {"total_steps", total_steps_},
+          {"total_steps", or_null(total_steps_)},
           {"loss", or_null(loss_)},
           {"exit_code", nullptr},
           {"cause", nullptr},

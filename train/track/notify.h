@@ -39,8 +39,7 @@ class RunNotifier : public Observer {
   std::filesystem::path folder_;
   Warn warn_;
   double started_;
-  std::int64_t total_steps_ = 0, attempt_ = 1;
-  std::optional<std::int64_t> step_;
+  std::optional<std::int64_t> total_steps_, attempt_, step_;  // known from the start on
   std::optional<double> loss_;
   std::unique_ptr<ScriptProcess> start_post_;
 };

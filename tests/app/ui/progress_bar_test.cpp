@@ -54,7 +54,7 @@ TEST_F(Progress, LogGetsOnePlainLineEach30Seconds) {
   const std::string text = written();
   // At 1 s, 31 s, 61 s, 91 s, and the last step, which is always told.
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5);
-  EXPECT_THAT(text, StartsWith("step 1/100  loss 0.125  lr 2e-06  3.5 images/s  ETA 03:18\n"));
+  EXPECT_THAT(text, StartsWith("step 1/100  loss 0.125  lr 2e-06  3.5 photos/s  ETA 03:18\n"));
   EXPECT_THAT(text, HasSubstr("\nstep 100/100  loss"));
   for (const char c : text) EXPECT_TRUE(c == '\n' || c >= ' ') << "control character " << int{c};
 }

@@ -92,6 +92,13 @@ TEST_F(DatasetDoctor, SaysWhenTheMiddleCutsTheHead) {
   EXPECT_THAT(warnings(/*crops_faces=*/true), SizeIs(0));
 }
 
+TEST_F(DatasetDoctor, PromisesNoHeadThatIsLargerThanTheCrop) {
+  photos_[1].face = model::ImageBox{250, 150, 500, 500};
+  EXPECT_THAT(warnings(), SizeIs(0)) << "its head is wider than the crop, and the middle shows all of the face";
+  photos_[1].face = model::ImageBox{50, 100, 560, 560};
+  EXPECT_THAT(only_warning(), HasSubstr("crop_style: face keeps the face, and no crop all of the head"));
+}
+
 TEST_F(DatasetDoctor, FindsTheOnlyGreyOne) {
   photos_[3].analysis->signs.saturation = 0;
   EXPECT_THAT(only_warning(), HasSubstr("p3.jpg: is the only one without colours"));

@@ -86,7 +86,8 @@ TEST_F(RunNotifierTest, AFailureBeforeTheStartIsToldToo) {
   notifier.finish(2, "images: there is no photo", true);
   ASSERT_EQ(posted().size(), 1U);
   EXPECT_EQ(posted()[0]["payload"]["event"], "failure");
-  EXPECT_TRUE(posted()[0]["payload"]["step"].is_null());
+  for (const char* unknown : {"step", "total_steps", "attempt", "loss"})
+    EXPECT_TRUE(posted()[0]["payload"][unknown].is_null()) << unknown;
 }
 
 TEST_F(RunNotifierTest, FaultsAreWarningsWithoutTheAddress) {
