@@ -12,10 +12,11 @@
     .venv/bin/python scripts/bench.py growth                     # how time grows with batch, resolution, photos and ranks
     .venv/bin/python scripts/bench.py plan                       # what `sdtune plan` predicts, against the runs
 
-Both sides are measured in float32, and each at its best: every number format and memory layout of either is timed first and the
-fastest is kept, that of diffusers with settings of memory beside glibc's defaults too (bench/environment.py). Of the first four lines
-above the results of both sides are compared before that, and the JSON has relative_errors (bench/compare.py). Of train, whole commands
-and stable-diffusion.cpp nothing is compared here: the tests compare what both sides compute (tests/python).
+Both sides are measured in float32, but for an image at SD 1.5's size and for whole commands, and each at its best: every number format and
+memory layout of either is timed first and the fastest is kept, that of diffusers with settings of memory beside glibc's defaults too
+(bench/environment.py). Of the first four lines above the results of both sides are compared before that, and the JSON has relative_errors
+(bench/compare.py). Of train, whole commands and stable-diffusion.cpp nothing is compared here: the tests compare what both sides compute
+(tests/python).
 A figure is the median of the ratios of neighbouring rounds (above 1: sdtune is faster) with the spread of equal runs beside it: the
 same side against itself in neighbouring rounds.
 """
@@ -39,6 +40,9 @@ from bench.peer import measure_peer
 from bench.plan import measure_plan
 from bench.train import BUNDLED, measure_training
 from bench.works import WORKS
+
+# What a flag is for: it would change nothing of the rest, and the record would name it.
+TAKES = {"batch": ("forward", "vae-decode", "vae-encode", "text", "train"), "steps": (*WORKS, "train"), "method": ("train",)}
 
 # Timed calls of a process, by work; of the UNet's the model says how many.
 CALLS = {"vae-decode": 3, "vae-encode": 3, "text": 20, "picture": 5}
@@ -83,7 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=[*WORKS, "train", "stable-diffusion.cpp", *COMMANDS, "growth", "plan"])
     parser.add_argument("--model", choices=[*sorted(MODELS), *BUNDLED], default="10m")
-    parser.add_argument("--method", choices=["full", "lora"], default="full", help="of train")
+    parser.add_argument("--method", choices=["full", "lora"], default=None, help="of train (default: full)")
     parser.add_argument("--batch", type=int, default=None, help="images a step (default: the model's; 1 of other works)")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--steps", type=int, default=None, help="timed calls or steps a round (default: the work's or the model's)")
@@ -92,6 +96,12 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="keep the model folders here instead of a temporary place")
     parser.add_argument("--output", type=Path, help="write the JSON here, for example under docs/measurements/")
     options = parser.parse_args()
+    for name, takers in TAKES.items():
+        if getattr(options, name) is not None and options.what not in takers:
+            parser.error(f"--{name} is for {', '.join(takers)}")
+    if options.model in BUNDLED and (options.batch or options.method == "lora"):
+        parser.error(f"--model {options.model} measures its base's defaults, which --batch and --method do not change")
+    options.method = options.method or "full"
     if options.compile and options.what not in (*WORKS, "train"):
         parser.error(f"--compile is for {', '.join(WORKS)} and train")
     with tempfile.TemporaryDirectory() as temporary:

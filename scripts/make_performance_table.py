@@ -25,10 +25,12 @@ README = ROOT / "README.md"
 HEAD = """# Speed, by kind of processor
 
 Written by `scripts/make_performance_table.py` of [measurements/speed](measurements/speed), which `scripts/bench.py` measured: processes of
-sdtune and of diffusers take turns on one machine. A ratio is the median of neighbouring rounds; **above 1
+sdtune and of diffusers take turns on two cores of one machine. A ratio is the median of neighbouring rounds; **above 1
 sdtune is faster**, and what is below is bold. In parentheses the least and the most of so many rounds, and the number formats of sdtune and of diffusers. A
 dash: not measured on that kind. †: the results of both sides were not compared before they were timed, as those of the other rows were; what training steps,
 whole commands and stable-diffusion.cpp compute is compared by the tests (tests/python).
+In the training steps with a base's defaults, which train the text encoder too, sdtune encodes a caption that samples of the step share once;
+diffusers' loop (scripts/bench/diffusers_loop.py) encodes each sample's, as train_dreambooth.py does. SD 2.x and SDXL were not timed.
 """
 NEXT = """
 ## Measure yours
@@ -53,10 +55,12 @@ ROWS = {
     "export": "save_pretrained at SD 1.5's size until the disk has it, float32",
     "start": "an image of portrait-64, a whole command",
     "start-before": "an image of portrait-64, a whole command, against the program of 68da9cb",
-    "dreambooth-before": "DreamBooth of portrait-64 with defaults, a whole command, against the program of 68da9cb",
+    "dreambooth-before": "DreamBooth of portrait-64, a whole command with defaults of 400 steps, against the program of 68da9cb and its "
+                         "defaults of 650",
     "import": "import sdtune, and diffusers' pipeline",
     "peer": "sampling step with guidance, SD 1.5 size, 512 px, against stable-diffusion.cpp",
 }
+CORES = 2  # of each machine, as the pages say
 PLAIN = "plain"  # glibc's defaults (bench/environment.py); files without an environment were measured so
 OWN_BATCH = {"10m": 8, "sd15": 1}  # what bench.py takes without --batch (bench/models.py, whose packages this script does without)
 PAIRS = {"each_at_its_best": "Each at its best", "both_float32": "Both in float32",
@@ -74,7 +78,7 @@ SUMMARY = (
     ("vae-decode", None, "VAE decode, 512 px"), ("vae-encode", None, "VAE encode, 512 px"),
     ("picture_sd15", None, "image of SD 1.5, 512 px, 25 steps with guidance"),
     ("picture", None, "image of portrait-64, 30 steps with guidance"),
-    ("start", None, "the same from the command to the file"),
+    ("start", None, "the same from the command to the file, diffusers' import of seconds included"),
     ("train_sd15_b1", None, "training step, SD 1.5"),
     ("lora_sd15_b1", None, "LoRA training step, SD 1.5, against PEFT"),
     ("train_10m_b4", None, "training step, 10 M parameters, 4 images"),
@@ -84,7 +88,10 @@ SUMMARY = (
     ("export", None, "`save_pretrained`, SD 1.5; sdtune's is read back too"),
     ("peer", None, "sampling step, SD 1.5, 512 px, against one configuration of stable-diffusion.cpp, without BLAS"),
 )
-SUMMARY_OF_MEMORY = (("train_sd15_b1", "SD 1.5"), ("lora_sd15_b1", "LoRA, SD 1.5"), ("train_10m_b4", "10 M parameters"))
+SUMMARY_OF_MEMORY = (
+    ("train_sd15_b1", "SD 1.5"), ("lora_sd15_b1", "LoRA, SD 1.5"), ("train_10m_b4", "10 M parameters"),
+    ("picture_sd15", "an image of SD 1.5, 512 px"), ("vae-decode", "an image of 512 px, decoded"), ("picture", "an image of portrait-64"),
+)
 SUMMARY_BEGINS, SUMMARY_ENDS = "<!-- written by scripts/make_performance_table.py -->\n", "<!-- until here -->\n"
 
 
@@ -139,11 +146,15 @@ def pairs_of(measured: dict[str, object]) -> dict[str, dict[str, object]]:
     return {name: measured[name] for name in PAIRS if name in measured}
 
 
+def tried_of_theirs(measured: dict[str, object]) -> list[str]:
+    """The other side's number formats and layouts, those that were ended too."""
+    timed = dict(measured.get("candidates_s") or {}).get("theirs") or measured.get("diffusers_candidates_s") or {}
+    return [*timed, *(name for name in measured.get("ended_after_s") or {} if name.startswith("theirs"))]
+
+
 def has_candidates(measured: dict[str, object]) -> bool:
     """Whether the other side was tried in several number formats or layouts, of which the best was kept."""
-    timed = dict(measured.get("candidates_s") or {}).get("theirs") or measured.get("diffusers_candidates_s") or {}
-    ended = [name for name in measured.get("ended_after_s") or {} if name.startswith("theirs")]
-    return len(timed) + len(ended) > 1
+    return len(tried_of_theirs(measured)) > 1
 
 
 def figures(measured: dict[str, object]) -> dict[str, Figure]:
@@ -173,6 +184,8 @@ def read_all() -> dict[str, dict[str, dict[str, object]]]:
             raise SystemExit(f"{path.name}: its name begins with none of {', '.join(ROWS)}")
         measured = json.loads(path.read_text())
         check_batch(path.name, row, measured)
+        if (cores := measured["machine"]["cores"]) != CORES:
+            raise SystemExit(f"{path.name}: is of {cores} cores, and the pages are of {CORES}")
         processor = measured["machine"]["cpu"].replace("(R)", "")
         if processor in found[row]:
             raise SystemExit(f"{path.name}: {row} on {processor} is there twice")
@@ -252,10 +265,40 @@ def without_environments(found: dict[str, dict[str, dict[str, object]]]) -> str:
     return "; ".join(f"on {processor}: {names}" for processor, names in rows.items())
 
 
+def untried(found: dict[str, dict[str, dict[str, object]]]) -> str:
+    """What files of former versions of bench.py lack of "each at its best", in lines; empty where they lack nothing."""
+    rows: dict[str, list[str]] = {}
+    for processor in sorted({processor for by_processor in found.values() for processor in by_processor}):
+        for row, by_processor in found.items():
+            if processor not in by_processor or "each_at_its_best" not in figures(measured := by_processor[processor]):
+                continue
+            theirs = " ".join(tried_of_theirs(measured))
+            lacks = ["sdtune's bfloat16"] if "candidates_s" not in measured else []
+            lacks += [f"diffusers' {name}" for name in ("bfloat16", "channels_last") if name not in theirs]
+            for name in lacks:
+                rows.setdefault(f"{name} on {processor}", []).append(ROWS[row])
+    text = "; ".join(f"{name}: {', '.join(names)}" for name, names in sorted(rows.items()))
+    return "\n".join(textwrap.wrap(f"Not tried in older measurements: {text}.", 140, break_long_words=False, break_on_hyphens=False)) if text else ""
+
+
+def notes(found: dict[str, dict[str, dict[str, object]]]) -> list[str]:
+    """What files say of themselves in words."""
+    said = [f"- {processor}, {ROWS[row]}: {measured['note']}" for row, by_processor in found.items()
+            for processor, measured in sorted(by_processor.items()) if "note" in measured]
+    return ["", "What is to be known of them besides:", "", *said] if said else []
+
+
+def versions(found: dict[str, dict[str, dict[str, object]]]) -> str:
+    machines = [measured["machine"] for by_processor in found.values() for measured in by_processor.values()]
+    diffusers, torch = (" and ".join(sorted({str(machine[key]) for machine in machines})) for key in ("diffusers", "torch"))
+    return f"Measured with diffusers {diffusers} and PyTorch {torch}."
+
+
 def environments(found: dict[str, dict[str, dict[str, object]]], own: str, settings: str) -> str:
     """What is to be known of both sides' memory, in lines; `own` and `settings` name the pages on sdtune's and on LibTorch's."""
     rest = without_environments(found)
-    text = (f"sdtune keeps freed memory of tensors for the next one ({own}). diffusers is timed with glibc's defaults and with the settings of memory that serve "
+    text = (f"{versions(found)} sdtune keeps freed memory of tensors for the next one ({own}). diffusers is timed with "
+            "glibc's defaults and with the settings of memory that serve "
             f"every LibTorch process ({settings}), and the faster counts" + (f"; measured before that, with glibc's defaults alone: {rest}." if rest else "."))
     return "\n".join(textwrap.wrap(text, 140, break_long_words=False, break_on_hyphens=False))
 
@@ -269,7 +312,8 @@ def summary() -> str:
         lines.append(f"| {name} | " + " | ".join(summary_cell(found[row].get(one), pair) for one in processors) + " |")
     peaks = [f"| {name} | " + " | ".join(memory_cell(found[row].get(one)) for one in processors) + " |" for row, name in SUMMARY_OF_MEMORY]
     since = f", {SINCE_FIRST_STEP} from its first step" if SINCE_FIRST_STEP in "".join(peaks) else ""
-    lines += [f"| **peak memory of a training process, from its start{since}, as a share of the other's** |" + " |" * len(processors), *peaks, ""]
+    lines += [f"| **peak memory of a training process, from its start{since}, and of one that generates an image, meanwhile, as a share of the "
+              "other's** |" + " |" * len(processors), *peaks, ""]
     in_table = {row: found[row] for row, _, _ in SUMMARY}
     return "\n".join([*lines, environments(in_table, "docs/cpu.md", "docs/portrait_base.md")]) + "\n"
 
@@ -286,7 +330,7 @@ def readme() -> str:
 def page() -> str:
     found = read_all()
     processors = sorted({processor for by_processor in found.values() for processor in by_processor})
-    lines = [HEAD + environments(found, "[cpu.md](cpu.md)", "[portrait_base.md](portrait_base.md)") + "\n"]
+    lines = ["\n".join(filter(None, [HEAD + environments(found, "[cpu.md](cpu.md)", "[portrait_base.md](portrait_base.md)"), untried(found)])) + "\n"]
     for pair, title in PAIRS.items():
         lines += [f"## {title}", *table(found, pair, processors), ""]
     memory = peaks(found, processors)
@@ -300,6 +344,7 @@ def page() -> str:
             if processor in by_processor:
                 commits.setdefault(str(by_processor[processor]["commit"]), []).append(ROWS[row])
         lines += [f"- {processor}, {commit}: {'; '.join(rows)}" for commit, rows in commits.items()]
+    lines += notes(found)
     return "\n".join(lines) + "\n" + NEXT
 
 

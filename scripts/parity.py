@@ -3,7 +3,8 @@
 
 diffusers writes the weights into a temporary folder. Each side runs in a process of its own, one after the other, so only
 one is in memory (about 4 GiB for sd15 and sd21, 11 GiB for sdxl). Prints one JSON object; exit 1 when the relative L2
-error is above the bound, or when a changed weight does not show.
+error is above the bound, or when another timestep does not show. Its seconds are of one first call each, for which weights may still be
+read from the disk: no measure of speed, which scripts/bench.py is for.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ variable_list backward_pass(const variable_list& saved, const torch::Tensor& dy,
 struct TiledAttention : torch::autograd::Function<TiledAttention> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& q, const torch::Tensor& k,
                                const torch::Tensor& v, const Passes& passes) {
-    RECORD_FUNCTION("sdtune::attention", std::vector<c10::IValue>({q, k, v}));
+    RECORD_FUNCTION("sdtune::attention", std::vector<c10::IValue>({q, k, v, passes.causal}));
     const torch::Tensor log_sums = torch::empty({q.size(0) * q.size(2), q.size(1)}, torch::kFloat32);
     const variable_list dense = {with_dense_heads(q), with_dense_heads(k), with_dense_heads(v)};
     torch::Tensor y = forward_pass(dense[0], dense[1], dense[2], log_sums, passes);
@@ -125,8 +125,9 @@ struct TiledAttention : torch::autograd::Function<TiledAttention> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    RECORD_FUNCTION("sdtune::attention_backward", std::vector<c10::IValue>({saved[0], saved[1], saved[2]}));
-    return backward_pass(saved, with_dense_heads(gradients[0]), context->saved_data["causal"].toBool(),
+    const bool causal = context->saved_data["causal"].toBool();
+    RECORD_FUNCTION("sdtune::attention_backward", std::vector<c10::IValue>({saved[0], saved[1], saved[2], causal}));
+    return backward_pass(saved, with_dense_heads(gradients[0]), causal,
                          static_cast<Vectors>(context->saved_data["vectors"].toInt()));
   }
 };

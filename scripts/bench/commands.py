@@ -138,7 +138,8 @@ def start_before(folder: Path) -> Sides:
 
 
 def dreambooth_before(folder: Path) -> Sides:
-    """A whole `sdtune train` of portrait-64 with its defaults, class images included; the older program with the defaults of its own tree."""
+    """A whole `sdtune train` of portrait-64 with its defaults, class images included; the older program with the defaults of its own tree,
+    which may be of more steps: what a user waits for, and not how fast a step is."""
     before = older_program()
     their_base = Path(before).resolve().parents[2] / "models" / BUNDLED.name
     if not their_base.is_dir():

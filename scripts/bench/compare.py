@@ -18,6 +18,7 @@ from .works import OURS, THEIRS, Candidate
 
 SCRIPTS = Path(__file__).resolve().parents[1]
 FLOAT32_BOUND = 1e-5  # relative error of our float32 results against diffusers'
+NOISY = ("picture",)  # works that draw noise in their number format: in bfloat16 a seed's is another than in float32
 
 
 @dataclass(frozen=True)
@@ -88,13 +89,23 @@ def time_candidates(measurement: Measurement, side: str, candidates: list[Candid
     return Candidates(seconds, results, ended)
 
 
-def check_results(ours: dict[Candidate, np.ndarray], theirs: dict[Candidate, np.ndarray]) -> dict[str, float]:
-    """Errors against diffusers' float32, means of the calls; refuses to time what does not compute the same: float32 to 1e-5, bfloat16 no
+def exact_results(measurement: Measurement, theirs: dict[Candidate, np.ndarray]) -> dict[str, np.ndarray]:
+    """By number format, diffusers' float32 results that those of the format are compared with. Of works that draw noise, bfloat16's are of
+    bfloat16's noise: an image of another noise is another image, beside which a wrong one is as near as the right one."""
+    exact = theirs[THEIRS[0]]
+    if measurement.work not in NOISY or all(candidate.dtype == "float32" for candidate in theirs):
+        return {"float32": exact, "bfloat16": exact}
+    keep = measurement.folder / "noise.npy"
+    measurement.run("theirs", replace(THEIRS[0], noise="bfloat16"), measurement.calls, keep)
+    return {"float32": exact, "bfloat16": np.load(keep)}
+
+
+def check_results(ours: dict[Candidate, np.ndarray], theirs: dict[Candidate, np.ndarray], exact: dict[str, np.ndarray]) -> dict[str, float]:
+    """Errors against exact_results, means of the calls; refuses to time what does not compute the same: float32 to 1e-5, bfloat16 no
     worse than diffusers' own bfloat16 in the layout that rounds most. Where calls differ (an image of another seed each) the mean error of
     bfloat16 is itself a random number: ours may lie two standard errors of theirs above it. Where theirs was ended, ours is not looked at."""
-    exact = theirs[THEIRS[0]]
-    each = {f"ours, {candidate}": relative_errors(result, exact) for candidate, result in ours.items()}
-    each |= {f"theirs, {candidate}": relative_errors(result, exact) for candidate, result in theirs.items()}
+    each = {f"ours, {candidate}": relative_errors(result, exact[candidate.dtype]) for candidate, result in ours.items()}
+    each |= {f"theirs, {candidate}": relative_errors(result, exact[candidate.dtype]) for candidate, result in theirs.items()}
     errors = {name: float(values.mean()) for name, values in each.items()}
     worst = max((name for name in errors if name.startswith("theirs, bfloat16")), key=errors.get, default=None)
     allowed = errors[worst] + 2 * float(each[worst].std(ddof=1)) / len(each[worst]) ** 0.5 if worst else float("inf")
@@ -125,7 +136,8 @@ def try_environments(measurement: Measurement, theirs: Candidate) -> tuple[str, 
     return fastest, {"environments": ENVIRONMENTS, "environments_s": seconds}
 
 
-def measure_compiled(measurement: Measurement, ours: Candidate, theirs: Candidates, environment: str, rounds: int) -> dict[str, object]:
+def measure_compiled(measurement: Measurement, ours: Candidate, theirs: Candidates, exact: dict[str, np.ndarray], environment: str,
+                     rounds: int) -> dict[str, object]:
     """Ours at its best against diffusers under torch.compile: of each number format in the layout that is fastest without it."""
     fastest: dict[str, Candidate] = {}
     for candidate in sorted(theirs.seconds, key=theirs.seconds.get):
@@ -134,7 +146,7 @@ def measure_compiled(measurement: Measurement, ours: Candidate, theirs: Candidat
     seconds, errors, keep = {}, {}, measurement.folder / "compiled.npy"
     for candidate in compiled:
         seconds[candidate] = measurement.seconds(measurement.run("theirs", candidate, measurement.calls, keep), is_compiled=True)
-        errors[str(candidate)] = float(relative_errors(np.load(keep), theirs.results[THEIRS[0]]).mean())
+        errors[str(candidate)] = float(relative_errors(np.load(keep), exact[candidate.dtype]).mean())
     return {"compiled_s": {str(candidate): round(value, 5) for candidate, value in seconds.items()}, "compiled_relative_errors": errors,
             "against_compiled": alternate(measurement, ours, min(seconds, key=seconds.get), rounds)}
 
@@ -143,7 +155,8 @@ def measure(measurement: Measurement, rounds: int) -> dict[str, object]:
     theirs = time_candidates(measurement, "theirs", THEIRS)
     has_both = any(each.dtype == "bfloat16" for each in theirs.seconds)
     ours = time_candidates(measurement, "ours", OURS if has_both else OURS[:1])
-    errors = check_results(ours.results, theirs.results)
+    exact = exact_results(measurement, theirs.results)
+    errors = check_results(ours.results, theirs.results, exact)
     environment, tried = try_environments(measurement, theirs.best())
     best = ours.best(), replace(theirs.best(), environment=environment)
     result = {"work": measurement.work, "first_call_counts": measurement.first_call, "relative_errors": errors,
@@ -157,5 +170,5 @@ def measure(measurement: Measurement, rounds: int) -> dict[str, object]:
     elif measurement.float32_too:
         result["both_float32"] = alternate(measurement, *same, rounds)
     if measurement.compiled_too:
-        result |= measure_compiled(measurement, best[0], theirs, environment, rounds)
+        result |= measure_compiled(measurement, best[0], theirs, exact, environment, rounds)
     return result

@@ -2,7 +2,8 @@
 """The other side of the training benchmark: a plain PyTorch loop over diffusers' UNet, as train_dreambooth.py does it.
 
 Latents are given, as from a cache, and prompt embeddings where the text encoder is not trained, so that both sides do the same work: noise,
-timesteps, forward, loss, backward, clipping at 1, AdamW with float32 state. The fused AdamW is used, the fastest that PyTorch has on a CPU, and
+timesteps, forward, loss, backward, clipping at 1, AdamW with float32 state. A trained text encoder gets each sample's caption here, as in
+train_dreambooth.py; sdtune encodes one that several samples of a step share once. The fused AdamW is used, the fastest that PyTorch has on a CPU, and
 diffusers' average of the weights by lists of tensors, its faster one.
 """
 

@@ -22,13 +22,14 @@ PROMPT = "a photo of a person"
 BATCH = 4  # of class images, as in train_dreambooth.py
 
 
-def pipeline_of(options: argparse.Namespace):  # noqa: ANN201 (diffusers is imported here: start is to include it)
+def pipeline_of(options: argparse.Namespace, **parts: None):  # noqa: ANN201 (diffusers is imported here: start is to include it)
+    """Without the parts that are None."""
     from diffusers import StableDiffusionPipeline
-    pipeline = StableDiffusionPipeline.from_pretrained(options.base, torch_dtype=getattr(torch, options.dtype), safety_checker=None)
+    pipeline = StableDiffusionPipeline.from_pretrained(options.base, torch_dtype=getattr(torch, options.dtype), safety_checker=None, **parts)
     pipeline.set_progress_bar_config(disable=True)
     if options.layout == "channels_last":
-        pipeline.unet.to(memory_format=torch.channels_last)
-        pipeline.vae.to(memory_format=torch.channels_last)
+        for part in filter(None, (pipeline.unet, pipeline.vae)):
+            part.to(memory_format=torch.channels_last)
     return pipeline
 
 
@@ -47,7 +48,8 @@ def read_photo(path: Path, side: int) -> torch.Tensor:
 @torch.inference_mode()
 def encode(options: argparse.Namespace, pipeline, photos: list[Path]) -> None:  # noqa: ANN001
     from safetensors.torch import save_file
-    side = pipeline.unet.config.sample_size * 2 ** (len(pipeline.vae.config.block_out_channels) - 1)
+    unet = json.loads((options.base / "unet" / "config.json").read_text())
+    side = unet["sample_size"] * 2 ** (len(pipeline.vae.config.block_out_channels) - 1)
     kept = {}
     for photo in photos:
         image = read_photo(photo, side)[None].to(getattr(torch, options.dtype))
@@ -122,7 +124,7 @@ def main() -> None:
     if options.task == "class-images":
         class_images(options)
     elif options.task == "encode":
-        encode(options, pipeline_of(options), sorted(options.photos.glob("*.png")))
+        encode(options, pipeline_of(options, unet=None), sorted(options.photos.glob("*.png")))  # which encoding does not need
     elif options.task == "start":
         start(options)
     elif options.task == "export":

@@ -16,26 +16,31 @@ from .models import MODELS, BenchModel, write_full_pipeline, write_text_encoder,
 
 BASE = Path(__file__).resolve().parents[2] / "models" / "portrait-64"
 PROMPT = "a photo of a person on a beach"
+NOISE_OF = "noise of "
 Call = Callable[[], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A number format and, on diffusers' side, the memory layout of its networks, whether torch.compile compiles them, and the environment
-    of its process (environment.py), which is no part of its text; sdtune chooses its own."""
+    """A number format and, on diffusers' side, the memory layout of its networks, whether torch.compile compiles them, the number format
+    that an image's noise is drawn in where it is given to the pipeline, and the environment of its process (environment.py), which is no
+    part of its text; sdtune chooses its own."""
 
     dtype: str
     layout: str = ""
     is_compiled: bool = False
+    noise: str = ""
     environment: str = PLAIN
 
     def __str__(self) -> str:
-        return ", ".join([self.dtype, *([self.layout] if self.layout else []), *(["compiled"] if self.is_compiled else [])])
+        noise = [NOISE_OF + self.noise] if self.noise else []
+        return ", ".join([self.dtype, *([self.layout] if self.layout else []), *(["compiled"] if self.is_compiled else []), *noise])
 
     @staticmethod
     def parse(text: str) -> Candidate:
         dtype, *others = text.split(", ")
-        return Candidate(dtype, others[0] if others else "", "compiled" in others)
+        noise = next((other.removeprefix(NOISE_OF) for other in others if other.startswith(NOISE_OF)), "")
+        return Candidate(dtype, others[0] if others else "", "compiled" in others, noise)
 
 
 OURS = [Candidate("float32"), Candidate("bfloat16")]
@@ -161,9 +166,17 @@ class Picture:
         pipeline.set_progress_bar_config(disable=True)
         for part in (pipeline.unet, pipeline.vae):
             in_layout(part, candidate)
+        shape = (1, pipeline.unet.config.in_channels, *(pipeline.unet.config.sample_size,) * 2)
         pipeline.unet, pipeline.vae.decode = compiled(pipeline.unet, candidate), compiled(pipeline.vae.decode, candidate)
-        return lambda: pipeline(PROMPT, num_inference_steps=self.steps, guidance_scale=self.guidance, output_type="np",
-                                generator=torch.Generator().manual_seed(self.next_seed())).images
+
+        def image() -> np.ndarray:
+            generator, latents = torch.Generator().manual_seed(self.next_seed()), None
+            if candidate.noise:
+                latents = torch.randn(shape, generator=generator, dtype=getattr(torch, candidate.noise)).to(getattr(torch, candidate.dtype))
+            return pipeline(PROMPT, num_inference_steps=self.steps, guidance_scale=self.guidance, output_type="np", generator=generator,
+                            latents=latents).images
+
+        return image
 
 
 WORKS = {"forward": Forward, "vae-decode": Vae, "vae-encode": VaeEncode, "text": Text, "picture": Picture}

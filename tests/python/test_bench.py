@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,11 +16,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from program import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from bench import commands, compare, diffusers_loop, environment, peak, plan, train  # noqa: E402
+from bench import commands, compare, diffusers_loop, diffusers_tasks, environment, peak, plan, train, works  # noqa: E402
 
 SETTINGS = "memory settings"
 SECONDS = {"float32, contiguous": 4.0, "float32, channels_last": 3.0, "bfloat16, contiguous": 6.0, "bfloat16, channels_last": 7.0,
@@ -93,10 +95,61 @@ def test_a_result_that_is_not_finite_is_not_timed() -> None:
     exact = np.ones((3, 4))
     theirs = {candidate: exact for candidate in compare.THEIRS}
     equal = {candidate: exact for candidate in compare.OURS}
-    assert set(compare.check_results(equal, theirs).values()) == {0.0}
+    of_both = {"float32": exact, "bfloat16": exact}
+    assert set(compare.check_results(equal, theirs, of_both).values()) == {0.0}
     for candidate in compare.OURS:
         with pytest.raises(SystemExit, match="the results differ"):
-            compare.check_results({**equal, candidate: np.full_like(exact, np.nan)}, theirs)
+            compare.check_results({**equal, candidate: np.full_like(exact, np.nan)}, theirs, of_both)
+
+
+def test_images_in_bfloat16_are_compared_with_one_of_the_same_noise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A seed's noise is another in bfloat16, so that against float32's image a wrong one was as near as diffusers' own."""
+    runs: list[str] = []
+    of_float32, of_bfloat16 = np.full((3, 4), 1.0), np.full((3, 4), 2.0)
+
+    def run(self: compare.Measurement, side: str, candidate: compare.Candidate, calls: int, keep: Path | None = None) -> dict[str, object]:
+        runs.append(str(candidate))
+        assert side == "theirs" and calls == 3 and keep and works.Candidate.parse(str(candidate)) == candidate
+        np.save(keep, of_bfloat16)
+        return {"calls_s": [1.0] * calls}
+
+    monkeypatch.setattr(compare.Measurement, "run", run)
+    theirs = {each: of_float32 if each.dtype == "float32" else 1.01 * of_bfloat16 for each in compare.THEIRS}
+    picture, forward = (compare.Measurement(work, "10m", 1, tmp_path, calls=3, first_call=False) for work in ("picture", "forward"))
+    exact = compare.exact_results(picture, theirs)
+    assert runs == ["float32, contiguous, noise of bfloat16"] and np.array_equal(exact["bfloat16"], of_bfloat16)
+    ours = dict(zip(compare.OURS, (of_float32, 1.01 * of_bfloat16), strict=True))
+    assert compare.check_results(ours, theirs, exact)["ours, bfloat16"] == pytest.approx(0.01)
+    wrong = {**ours, compare.OURS[1]: 1.5 * of_float32}  # nearer to float32's image than theirs is
+    with pytest.raises(SystemExit, match="the results differ"):
+        compare.check_results(wrong, theirs, exact)
+    assert compare.exact_results(forward, theirs)["bfloat16"] is of_float32 is theirs[compare.THEIRS[0]]
+    in_float32 = {each: of_float32 for each in compare.THEIRS if each.dtype == "float32"}
+    assert compare.exact_results(picture, in_float32)["float32"] is of_float32 and len(runs) == 1, "bfloat16 was ended"
+
+
+def test_noise_that_is_given_is_what_a_pipeline_draws(tmp_path: Path) -> None:
+    def image(dtype: str, noise: str) -> np.ndarray:
+        picture = works.Picture(works.MODELS["10m"], tmp_path)
+        picture.steps = 2
+        return picture.theirs(works.Candidate(dtype, "contiguous", noise=noise))()
+
+    drawn = image("float32", "")
+    assert np.allclose(image("float32", "float32"), drawn, atol=1e-4)
+    of_bfloat16 = image("float32", "bfloat16")
+    assert np.abs(of_bfloat16 - drawn).mean() > 0.03, "another noise"
+    assert np.abs(image("bfloat16", "") - of_bfloat16).mean() < 0.03 < np.abs(image("bfloat16", "") - drawn).mean()
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    ("train --model portrait-64 --batch 2", "--batch and --method do not change"),
+    ("train --model portrait-64 --method lora", "--batch and --method do not change"),
+    ("picture --batch 4", "--batch is for forward"), ("growth --steps 3", "--steps is for forward"),
+    ("forward --method lora", "--method is for train")])
+def test_a_flag_that_would_change_nothing_is_refused(words: str, said: str) -> None:
+    """It was left out in silence, and the record named it."""
+    ended = subprocess.run([sys.executable, str(ROOT / "scripts" / "bench.py"), *words.split()], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2 and said in ended.stderr
 
 
 def test_trainings_of_diffusers_are_tried_in_each_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -193,6 +246,22 @@ def test_diffusers_loop_averages_by_lists_and_says_when_its_first_step_is_over(t
     monkeypatch.setattr(sys, "argv", ["diffusers_loop.py", *words])
     diffusers_loop.main()
     assert len(json.loads(result.read_text())["seconds"]) == 1 and first_step.read_text()
+
+
+def test_diffusers_side_of_encoding_loads_no_unet(tiny_base: Path, tmp_path: Path) -> None:
+    """At SD 1.5's size it is most of what there is to load."""
+    base, photo = tmp_path / "base", tmp_path / "photo.png"
+    shutil.copytree(tiny_base, base)
+    for weights in (base / "unet").glob("*.safetensors"):
+        weights.unlink()
+    Image.new("RGB", (80, 64)).save(photo)
+    for layout in ("contiguous", "channels_last"):
+        options = argparse.Namespace(base=base, dtype="float32", layout=layout, output=tmp_path)
+        diffusers_tasks.encode(options, diffusers_tasks.pipeline_of(options, unet=None), [photo])
+    assert (tmp_path / "latents.safetensors").is_file()
+    words = [sys.executable, str(ROOT / "scripts/bench/diffusers_tasks.py"), "encode", "--base", str(base), "--photos", str(tmp_path), "--output",
+             str(tmp_path / "whole")]
+    subprocess.run(words, check=True, capture_output=True)
 
 
 def test_the_recorded_plans_are_of_the_grid_s_options() -> None:

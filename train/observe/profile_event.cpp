@@ -15,8 +15,8 @@ std::string profile_text(const ProfileEvent& event, std::size_t most_operators) 
   text += "\n share      ms a step    calls   GFLOP/s  operator\n";
   for (std::size_t i = 0; i < std::min(most_operators, event.operators.size()); ++i) {
     const OperatorTotal& one = event.operators[i];
-    const std::string rate =
-        one.flops > 0 && one.seconds > 0 ? fmt::format("{:.0f}", 1e-9 * one.flops / one.seconds) : "-";
+    const bool has_rate = one.flops > 0 && one.seconds > 0 && !event.is_of_launches;
+    const std::string rate = has_rate ? fmt::format("{:.0f}", 1e-9 * one.flops / one.seconds) : "-";
     text += fmt::format("{:5.1f} %  {:12.3f} {:8.0f} {:>9}  {}\n", share(one.seconds), 1e3 * one.seconds / steps,
                         static_cast<double>(one.calls) / steps, rate, one.name);
   }

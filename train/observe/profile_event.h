@@ -25,6 +25,7 @@ struct ProfileEvent {
   std::int64_t first_step = 0;  // counted from 1
   std::int64_t steps = 0;
   double seconds = 0;                    // of these steps
+  bool is_of_launches = false;           // on a GPU, whose kernels run on behind them: no rate follows from the times
   std::vector<PhaseTotal> phases;        // in the order of a step
   std::vector<OperatorTotal> operators;  // the longest first
   std::filesystem::path trace;           // for the viewers of Chrome and Perfetto

@@ -131,9 +131,9 @@ std::string facts_table(const ReportState& state, const ReportData& data) {
                              (summary.ranks > 1 ? " on " + std::to_string(summary.ranks) + " ranks" : "")}) +
       html_row({"device", device_text(summary) + ", " + summary.dtype}) +
       html_row({"seed", std::to_string(summary.seed)}) + html_row({"time", duration(data.seconds(state.now))});
-  const auto memory = ReportData::values(data.steps, "max_memory_bytes");
-  if (!memory.empty())
-    rows += html_row({"highest memory", fmt::format("{:.2f} GiB", memory.rbegin()->second / kGibibyte)});
+  double memory = 0;  // of all attempts, each of which counts its own
+  for (const auto& [step, bytes] : ReportData::values(data.steps, "max_memory_bytes")) memory = std::max(memory, bytes);
+  if (memory > 0) rows += html_row({"highest memory", fmt::format("{:.2f} GiB", memory / kGibibyte)});
   for (const std::string& note : summary.notes) rows += html_row({"note", note});
   return table(rows);
 }

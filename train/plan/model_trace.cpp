@@ -120,6 +120,7 @@ DiffusionBatch ModelTrace::batch_of(const PassShape& shape, const MarkPiece& mar
   mark("text_encoder");
   {
     const torch::AutoGradMode with_gradients(config_.run.train_text_encoder);
+    const TextScope text;
     const model::PromptEmbeds embeds = model::encode_prompts(bundle_, model::tokenize_prompts(bundle_, captions));
     batch.context = embeds.context;
     if (bundle_.is_xl()) batch.added = {embeds.pooled, torch::zeros({shape.batch, 6}, options)};

@@ -46,7 +46,7 @@ double attention_at(const PassCost& large, const PassShape& trial, const PassSha
 bool is_quick(const PassCost& small, const PassShape& trial, const PassShape& shape) {
   const double cells = static_cast<double>(trial.batch * trial.cells());
   const double growth = static_cast<double>(shape.batch * shape.cells()) / cells;
-  return growth * (small.flops + small.attention_flops) <= kQuickFlops;
+  return growth * (small.flops + small.attention_flops + small.text_flops) <= kQuickFlops;
 }
 
 }  // namespace
@@ -89,9 +89,13 @@ PassCost ScaledPass::at(const PassShape& shape) {
     cost.pieces.push_back({a.name, bytes_at(a.peak_bytes, b.peak_bytes, c.peak_bytes, trials_, shape),
                            bytes_at(a.end_bytes, b.end_bytes, c.end_bytes, trials_, shape)});
   }
-  const Line flops(small.flops, large.flops, two.flops, static_cast<double>(trials_[0].cells()),
-                   static_cast<double>(trials_[1].cells()));
-  cost.flops = flops.at(shape);
+  const auto scaled = [&](double PassCost::*part) {
+    return Line(small.*part, large.*part, two.*part, static_cast<double>(trials_[0].cells()),
+                static_cast<double>(trials_[1].cells()))
+        .at(shape);
+  };
+  cost.flops = scaled(&PassCost::flops);
+  cost.text_flops = scaled(&PassCost::text_flops);
   cost.attention_flops = attention_at(large, trials_[1], shape);
   return cost;
 }

@@ -34,19 +34,26 @@ class Recorder final : public c10::MemoryReportingInfoBase {
   // patches.
   double begin(const at::RecordFunction& function) {
     const OperatorFlops flops = operator_flops(function.name(), function.inputs());
-    if (flops.flops > 0 && depth_++ == 0) (flops.is_attention ? cost_.attention_flops : cost_.flops) += flops.flops;
+    if (flops.flops > 0 && depth_++ == 0) sum_of(flops) += flops.flops;
     return flops.flops;
   }
   void end(double flops) {
     if (flops > 0) --depth_;
   }
+  void set_text(bool is_text) { is_text_ = is_text; }
   PassCost take() {
     end_piece();
     return std::move(cost_);
   }
 
  private:
+  double& sum_of(const OperatorFlops& flops) {
+    if (is_text_) return cost_.text_flops;
+    return flops.is_attention ? cost_.attention_flops : cost_.flops;
+  }
+
   PassCost cost_;
+  bool is_text_ = false;
   std::int64_t live_ = 0;
   int depth_ = 0;  // operators under way whose operations are known
 };
@@ -88,6 +95,14 @@ class OperatorScope {
 };
 
 }  // namespace
+
+TextScope::TextScope() {
+  if (recorder_of_thread != nullptr) recorder_of_thread->set_text(true);
+}
+
+TextScope::~TextScope() {
+  if (recorder_of_thread != nullptr) recorder_of_thread->set_text(false);
+}
 
 std::int64_t PassCost::peak_bytes() const {
   std::int64_t peak = 0;

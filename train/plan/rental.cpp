@@ -10,6 +10,9 @@
 namespace sdtune::train {
 namespace {
 
+// Tensor cores multiply TF32 at half the rate of bfloat16 (data sheets of Ampere, Ada and Hopper).
+constexpr double kTf32Slowdown = 2;
+
 std::string gigabytes(std::int64_t bytes) {
   return fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9);
 }
@@ -34,10 +37,14 @@ const MeasuredStep* find_measured(const GpuOffer& offer, const PlannedRun& run) 
   return nullptr;
 }
 
+// How many times as long as in bfloat16.
+double slowdown_of(const PrecisionOptions& precision, const GpuTable& table) {
+  if (precision.mixed_precision != "no") return 1;
+  return precision.allow_tf32 ? std::min(kTf32Slowdown, table.float32_slowdown) : table.float32_slowdown;
+}
+
 double hours_of(const RunPlan& plan, const GpuTable& table, const GpuOffer& offer, bool& is_measured) {
-  const PrecisionOptions& precision = plan.run.config.precision;
-  const bool is_float32 = precision.mixed_precision == "no" && !precision.allow_tf32;
-  const double of_one = offer.tflops * 1e12 * offer.utilisation / (is_float32 ? table.float32_slowdown : 1.0);
+  const double of_one = offer.tflops * 1e12 * offer.utilisation / slowdown_of(plan.run.config.precision, table);
   const double rate = of_one * static_cast<double>(plan.run.ranks);  // what ranks wait for each other is left out
   const auto steps = static_cast<double>(plan.run.total_steps);
   const MeasuredStep* measured = find_measured(offer, plan.run);

@@ -139,6 +139,7 @@ TrainedBatch trained_batch(const PlannedRun& run, const model::ModelBundle& bund
   return batch;
 }
 
+// Without the text encoders.
 double flops_of(const PassCost& cost) {
   return cost.flops + cost.attention_flops;
 }
@@ -146,7 +147,9 @@ double flops_of(const PassCost& cost) {
 PlannedWork planned_work(const PlannedRun& run, const TrainedBatch& batch, const RunPasses& passes) {
   PlannedWork work;
   const double samples = static_cast<double>(run.batch) * (run.config.data.with_prior_preservation ? 2.0 : 1.0);
-  work.step = (flops_of(passes.training) + flops_of(passes.base)) * samples / static_cast<double>(batch.samples);
+  const double of_text = run.config.run.train_text_encoder ? passes.training.text_flops : 0;  // else it is cached
+  work.step =
+      (flops_of(passes.training) + of_text + flops_of(passes.base)) * samples / static_cast<double>(batch.samples);
   for (std::size_t i = 0; i < passes.generations.size(); ++i) {
     const Generation& generation = passes.generations[i];
     const auto count =

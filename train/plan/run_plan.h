@@ -36,7 +36,8 @@ struct PlannedRun {
 
 // Floating-point operations of all ranks together.
 struct PlannedWork {
-  double step = 0;               // one optimizer step, with the autoencoder where latents are not cached
+  double step = 0;               // one optimizer step, with the autoencoder where latents are not cached, and with text
+                                 // encoders where they are trained
   double class_images = 0;       // all of them
   double evaluation_images = 0;  // validation images, and those of identity evaluations, all of them
   double encoding = 0;           // photos and class images, once; 0 where each step encodes its own

@@ -73,12 +73,15 @@ double own_convolution_backward(Arguments arguments) {
 // torch.utils.flop_counter counts them).
 constexpr double kForwardProducts = 2, kBackwardProducts = 5;
 
-// Rows N and M lie at `rows`. Where M is N it is self-attention of pixels.
-OperatorFlops attention(Arguments arguments, std::size_t query, double products, int64_t rows = -2) {
+// Rows N and M lie at `rows`. Where M is N it is self-attention of pixels, or, with later keys hidden, of a text, whose
+// length is always the same.
+OperatorFlops attention(Arguments arguments, std::size_t query, std::size_t causal, double products,
+                        int64_t rows = -2) {
   if (!is_tensor(arguments, query) || !is_tensor(arguments, query + 1)) return {};
   const at::Tensor &q = arguments[query].toTensor(), &k = arguments[query + 1].toTensor();
   const double flops = products * 2.0 * static_cast<double>(q.numel()) * static_cast<double>(k.size(rows));
-  return {flops, q.size(rows) == k.size(rows)};
+  const bool is_text = causal < arguments.size() && arguments[causal].isBool() && arguments[causal].toBool();
+  return {flops, q.size(rows) == k.size(rows) && !is_text};
 }
 
 }  // namespace
@@ -95,11 +98,11 @@ OperatorFlops operator_flops(std::string_view name, Arguments arguments) {
     return {own_convolution_backward(arguments), false};
   }
   if (name == "aten::convolution_backward") return {convolution_backward(arguments), false};
-  if (name == "aten::_scaled_dot_product_flash_attention_for_cpu") return attention(arguments, 0, kForwardProducts);
+  if (name == "aten::_scaled_dot_product_flash_attention_for_cpu") return attention(arguments, 0, 4, kForwardProducts);
   if (name == "aten::_scaled_dot_product_flash_attention_for_cpu_backward")
-    return attention(arguments, 1, kBackwardProducts);
-  if (name == "sdtune::attention") return attention(arguments, 0, kForwardProducts, 1);  // [B, N, H, d]
-  if (name == "sdtune::attention_backward") return attention(arguments, 0, kBackwardProducts, 1);
+    return attention(arguments, 1, 7, kBackwardProducts);
+  if (name == "sdtune::attention") return attention(arguments, 0, 3, kForwardProducts, 1);  // [B, N, H, d]
+  if (name == "sdtune::attention_backward") return attention(arguments, 0, 3, kBackwardProducts, 1);
   return {};
 }
 

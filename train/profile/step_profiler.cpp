@@ -101,6 +101,7 @@ ProfileEvent StepProfiler::sums() const {
   ProfileEvent event;
   event.first_step = first_;
   event.steps = profiled_;
+  event.is_of_launches = device_.is_cuda();
   event.trace = folder_ / "trace.json";
   event.operators = totals_->operators();
   for (PhaseTotal& phase : totals_->phases()) {

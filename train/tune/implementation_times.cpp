@@ -50,6 +50,11 @@ std::optional<std::array<Medians, 2>> time_in_turns(const TimingPlan& plan, cons
 
 }  // namespace
 
+bool is_of_no_format(const CpuChoice& choice, const TunedFormats& formats) {
+  return std::string_view(choice.name).ends_with("bfloat16") && formats.sample == "float32" &&
+         formats.train == "float32";
+}
+
 bool is_faster(double image_ratio, double step_ratio, double least_gain) {
   return std::sqrt(image_ratio * step_ratio) < 1 - least_gain;
 }
@@ -60,7 +65,7 @@ std::optional<TunedImplementation> choose_implementation(const TimingPlan& plan,
   TunedImplementation tuned{model::default_cpu_implementation(), {}};
   ImageClock images(plan, formats.sample);
   for (const CpuChoice& choice : model::kCpuChoices) {
-    if (has_no_alternative(choice)) continue;
+    if (has_no_alternative(choice) || is_of_no_format(choice, formats)) continue;
     CpuImplementation other = tuned.fastest;
     other.*choice.is_first = !(other.*choice.is_first);
     const std::string value(choice.value_in(other));

@@ -28,11 +28,14 @@ struct TunedFormats {
   std::string sample, train;
 };
 
+// Whether the choice is one of bfloat16 alone, and both formats are float32: its other value would compute the same.
+bool is_of_no_format(const model::CpuChoice& choice, const TunedFormats& formats);
+
 // Whether images and steps together, by the geometric mean, gain at least `least_gain` of the time.
 bool is_faster(double image_ratio, double step_ratio, double least_gain);
 
-// Beginning with the default, each choice's other value in turn: taken where it is faster, and kept for the choices
-// behind it. Unset when `stop` ended it. Throws as time_step and ImageClock.
+// Beginning with the default, the other value of each choice of these formats in turn: taken where it is faster, and
+// kept for the choices behind it. Unset when `stop` ended it. Throws as time_step and ImageClock.
 std::optional<TunedImplementation> choose_implementation(const TimingPlan& plan, const TunedFormats& formats,
                                                          double least_gain, const PortraitReaderSource& readers,
                                                          StopFlag& stop);

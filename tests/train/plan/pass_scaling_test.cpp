@@ -13,6 +13,7 @@ PassCost known_cost(const PassShape& shape, double flops_a_cell) {
   cost.pieces.push_back({"backward", 2000 + 9 * samples * cells, 0});
   cost.flops = 3e6 + static_cast<double>(samples) * (5e5 + flops_a_cell * static_cast<double>(cells));
   cost.attention_flops = 2.0 * static_cast<double>(samples * cells * cells);
+  cost.text_flops = 7e5 * static_cast<double>(samples);
   return cost;
 }
 
@@ -25,6 +26,7 @@ void expect_equal(const PassCost& found, const PassCost& expected) {
   }
   EXPECT_NEAR(found.flops / expected.flops, 1, 1e-9);
   EXPECT_NEAR(found.attention_flops / expected.attention_flops, 1, 1e-9);
+  EXPECT_NEAR(found.text_flops / expected.text_flops, 1, 1e-9);
 }
 
 TEST(ScaledPass, FindsLargeSizesFromSmallOnes) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/nn/functional/conv.h>
 
+#include "model/kernels/attention.h"
 #include "model/kernels/conv2d.h"
 #include "model/kernels/matrix_product.h"
 #include "model/nn/attention.h"
@@ -80,6 +81,40 @@ TEST(PassTrace, TellsAttentionToPixelsFromAttentionToText) {
   EXPECT_EQ(pixels.flops, 0.0);
   const PassCost words = trace_pass([&](const MarkPiece&) { torch::scaled_dot_product_attention(q, text, text); });
   EXPECT_EQ(words.flops, 4.0 * 2 * 4 * 64 * 77 * 8);
+}
+
+// A text's attention to itself does not grow with the image.
+TEST(PassTrace, TellsAttentionWithinATextFromThatOfPixels) {
+  for (const bool in_tiles : {false, true}) {
+    const torch::Tensor any = torch::ones({2, 77, 4, 8});
+    if (in_tiles && !model::can_attend_in_tiles(any, any, any)) continue;
+    const auto cost_of = [in_tiles](bool causal) {
+      const torch::Tensor x = torch::ones({2, 77, 4, 8}).set_requires_grad(true);
+      return trace_pass([&](const MarkPiece&) {
+        if (in_tiles) return model::tiled_attention(x, x, x, causal).sum().backward();
+        const torch::Tensor rows = x.transpose(1, 2);
+        torch::scaled_dot_product_attention(rows, rows, rows, std::nullopt, 0.0, causal).sum().backward();
+      });
+    };
+    const double both = (4.0 + 10.0) * 2 * 4 * 77 * 77 * 8;
+    EXPECT_EQ(cost_of(true).flops, both) << in_tiles;
+    EXPECT_EQ(cost_of(true).attention_flops, 0.0) << in_tiles;
+    EXPECT_EQ(cost_of(false).attention_flops, both) << in_tiles;
+  }
+}
+
+TEST(PassTrace, CountsTextEncodersApart) {
+  const torch::Tensor matrix = torch::ones({4, 6}), other = torch::ones({6, 7});
+  const double once = 2.0 * 4 * 6 * 7;
+  const PassCost cost = trace_pass([&](const MarkPiece&) {
+    for (int i = 0; i < 3; ++i) {
+      const TextScope text;
+      matrix.mm(other);
+    }
+    matrix.mm(other);
+  });
+  EXPECT_EQ(cost.text_flops, 3 * once);
+  EXPECT_EQ(cost.flops, once);
 }
 
 }  // namespace

@@ -68,6 +68,8 @@ TEST(Rental, Float32IsSlowerAndNoStepIsQuickerThanItsLaunches) {
   const double half = price_run(plan, table)[1].hours;
   plan.run.config.precision.mixed_precision = "no";
   EXPECT_NEAR(price_run(plan, table)[1].hours / half, 4, 1e-9);
+  plan.run.config.precision.allow_tf32 = true;
+  EXPECT_NEAR(price_run(plan, table)[1].hours / half, 2, 1e-9);
   plan.work = {.step = 1e6};
   EXPECT_NEAR(price_run(plan, table)[1].hours * 3600, 1000 * 0.01, 1e-9);
 }

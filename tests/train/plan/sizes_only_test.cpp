@@ -124,6 +124,8 @@ TEST(SizesOnly, TracesATrainingLikeOneThatComputes) {
       }
       EXPECT_EQ(sizes.flops, computed.flops) << what;
       EXPECT_EQ(sizes.attention_flops, computed.attention_flops) << what;
+      EXPECT_EQ(sizes.text_flops, computed.text_flops) << what;
+      EXPECT_GT(sizes.text_flops, 0) << what;
       EXPECT_LE(sizes.peak_bytes(), computed.peak_bytes()) << what;
       EXPECT_GE(sizes.peak_bytes(), computed.peak_bytes() / 10 * 8) << what;
     }

@@ -123,5 +123,16 @@ TEST(ProfileText, SharesRatesAndTheLimit) {
             " 10.0 %        25.000        1         -  aten::add\n");
 }
 
+// Kernels run on behind their launch: 20 TFLOP in 10 ms would be the rate of no GPU.
+TEST(ProfileText, LaunchesHaveNoRate) {
+  ProfileEvent event;
+  event.first_step = event.steps = 1;
+  event.seconds = 0.5;
+  event.is_of_launches = true;
+  event.operators = {{"aten::convolution", 0.01, 4, 2e13}};
+  const std::string text = profile_text(event, 1);
+  EXPECT_NE(text.find("10.000        4         -  aten::convolution"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace sdtune::train
