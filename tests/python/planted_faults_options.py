@@ -245,6 +245,7 @@ RANKS: dict[str, Fault] = {
     "host list with a long name": srun("a" * 300),
     "host list with an option": srun("-node"),
     "graphs of several ranks": both(several_ranks(), option("--cuda-graphs")),
+    "ranks of a network that is not there": both(several_ranks(GLOO_SOCKET_IFNAME="nowhere0"), option("--device", "cpu")),
     "rank and a fault of the options": both(several_ranks(MASTER_PORT="none"), option("--device", "gpu")),
 }
 

@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 
 import pytest
-from program import SDTUNE, run
-from test_ranks import launched
+from ports import free_port
+from program import ROOT, SDTUNE, run
+from test_ranks import launched, start_rank
 from tiny_models import make_pipeline
 from training_reference import write_base, write_photos
 
@@ -194,6 +195,32 @@ def test_two_ranks_see_the_same_curve(base: Path, watched: Path, tmp_path: Path)
         assert left["identity"] == pytest.approx(right["identity"], abs=1e-2)
     alone = zip(looks_of(output), looks_of(watched), strict=True)  # without the second rank's images
     assert max(abs(left["identity"] - right["identity"]) for left, right in alone) > 3e-2
+
+
+def test_ranks_that_read_faces_by_other_files_are_refused(base: Path, tmp_path: Path) -> None:
+    """On each machine a classifier of its own under the same name. Rank 1 would find no result of rank 0's among its own."""
+    disks = [tmp_path / f"machine{rank}" for rank in range(2)]
+    for disk in disks:
+        shutil.copytree(ROOT / "models" / "portrait-judge", disk / "classifier")
+    judge = disks[1] / "classifier" / "judge.json"
+    judge.write_text(judge.read_text() + "\n")
+    command = [str(SDTUNE), *words(base, Path("run"), "--identity-classifier", "./classifier")]
+    port = free_port()
+    ranks = [start_rank(rank, 2, port, command, disk) for rank, disk in enumerate(disks)]
+    try:
+        errors = [rank.communicate(timeout=120)[1] for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+    assert [rank.returncode for rank in ranks] == [2, 2], errors
+    assert all("sdtune: error: rank 1: has another portrait classifier" in text for text in errors), errors
+    judge.write_text(judge.read_text()[:-1])
+    for disk in disks:
+        shutil.rmtree(disk / "run", ignore_errors=True)
+    port = free_port()
+    ranks = [start_rank(rank, 2, port, [*command, "--max-train-steps", "1"], disk) for rank, disk in enumerate(disks)]
+    errors = [rank.communicate(timeout=120)[1] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], errors
 
 
 @pytest.mark.parametrize(("change", "said"), [

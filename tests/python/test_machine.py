@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 from driver_stub import StubbedMachine
+from ports import free_port
 from program import ROOT, run
+from test_ranks import start_rank, train_command
 
 ME = ROOT / "examples" / "me"
 VAE = ROOT / "models" / "portrait-64" / "vae"
@@ -160,6 +162,25 @@ def test_each_rank_is_checked_with_its_own_gpu(machine: StubbedMachine) -> None:
     # As where srun shows each task its own GPU alone.
     ended = run(["check", "--images", str(ME), "--device", "cuda:0"], **environment)
     assert "there is no GPU" not in ended.stderr
+
+
+def test_a_gpu_that_does_not_load_ends_the_other_ranks(machine: StubbedMachine, tiny_sd1: Path, tmp_path: Path) -> None:
+    """What only loading CUDA shows, on the machine of rank 1 alone: rank 0 ends with its code, and not after start_timeout with 138."""
+    needs_kernels()
+    library = tmp_path / "libsdtune_cuda.so"
+    library.write_text("no library")
+    broken = machine.environment("NVIDIA L4=8.9;NVIDIA L4=8.9") | {"SDTUNE_CUDA_LIBRARY": str(library)}
+    command = train_command(tiny_sd1, ME, tmp_path / "run", "--max-train-steps", "1")
+    port = free_port()
+    ranks = [start_rank(0, 2, port, command), start_rank(1, 2, port, [*command, "--device", "cuda"], **broken)]
+    try:
+        errors = [rank.communicate(timeout=50)[1] for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+    assert [rank.returncode for rank in ranks] == [2, 2], errors
+    assert "our CUDA kernels do not load" in errors[1], errors
+    assert re.search(r"rank 1 \(.*failed: device: our CUDA kernels do not load", errors[0]), errors
 
 
 def test_bf16_on_a_gpu_without_it_is_warned_of(machine: StubbedMachine) -> None:

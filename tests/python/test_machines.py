@@ -201,6 +201,25 @@ def test_a_signal_ends_a_rank_that_waits_for_the_others(files: Path, tmp_path: P
     assert rank.returncode == 143, errors
 
 
+def test_a_signal_to_all_before_the_first_step_loses_no_rank(files: Path, tmp_path: Path) -> None:
+    """Rank 0 generates the one class image, and stops at once; rank 1 waits for it, and must not take its end for a loss."""
+    disks = machines(files, tmp_path)
+    command = [str(SDTUNE), *words("--num-class-images", "1", "--class-num-inference-steps", "500", "--class-prompt", "a dog", prior=True)]
+    port = free_port()
+    ranks = [start_rank(rank, 2, port, command, disk) for rank, disk in enumerate(disks)]
+    with ended(*ranks):
+        deadline = time.monotonic() + 60
+        while not (disks[0] / "run/class_images").exists():
+            assert time.monotonic() < deadline, "nothing is generated"
+            time.sleep(0.02)
+        for rank in ranks:
+            rank.send_signal(signal.SIGTERM)
+        errors = [rank.communicate(timeout=40)[1] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [143, 143], errors
+    assert not any("sdtune: error" in text for text in errors), errors
+    assert not any((disk / "run/last_error.json").exists() for disk in disks)
+
+
 def test_a_replacement_of_a_dead_rank_is_told_to_try_again(files: Path, tmp_path: Path) -> None:
     """Rank 1 is stopped, as on a machine that is gone, and another process comes as rank 1: 138, and rank 0 ends soon too."""
     disks = machines(files, tmp_path)
@@ -234,6 +253,22 @@ def test_two_living_processes_of_one_rank_are_a_mistake(files: Path, tmp_path: P
         assert another.returncode == 2, errors
         assert "two processes are rank 1" in errors
         assert [first.poll(), second.poll()] == [None, None]
+
+
+def test_a_mistake_of_a_second_process_of_a_rank_ends_no_run(files: Path, tmp_path: Path) -> None:
+    """The command of rank 1 typed once more, with a wrong option: it is refused, and the two that train hear nothing of it."""
+    disks = machines(files, tmp_path)
+    port = free_port()
+    command = [str(SDTUNE), *words(steps=100000)]
+    ranks = [start_rank(rank, 2, port, command, disk) for rank, disk in enumerate(disks)]
+    with ended(*ranks):
+        wait_for_steps(disks[0] / "run", 2)
+        another = start_rank(1, 2, port, [*command, "--images", "nowhere"], disks[1])
+        with ended(another):
+            _, errors = another.communicate(timeout=40)
+        assert another.returncode == 2 and "nowhere" in errors, errors
+        time.sleep(3)
+        assert [rank.poll() for rank in ranks] == [None, None]
 
 
 def test_a_final_failure_ends_every_machine(files: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ struct BackendRequest {
   std::chrono::milliseconds timeout{};  // of each operation
 };
 
-// Gloo over TCP; GLOO_SOCKET_IFNAME chooses the interface.
+// Gloo over TCP, by the interfaces of network_interfaces.h.
 c10::intrusive_ptr<c10d::Backend> make_gloo_backend(const BackendRequest& request);
 
 // The C symbol of libsdtune_cuda.so that makes NCCL's backend (train/dist/cuda/nccl_backend.cpp).

@@ -25,6 +25,11 @@ constexpr std::chrono::microseconds kFirstPause{20};
 constexpr std::chrono::microseconds kLongestPause{1000};
 constexpr std::chrono::seconds kTimeToEnd{5};
 constexpr std::size_t kMostWaits = 4096;  // kept between two calls of take_waits; a step has one a bucket
+// Gloo sends to the address that a machine's own name stands for, which /etc/hosts of Debian makes 127.0.1.1: the ranks
+// have met, all their hearts beat, and none reaches another.
+constexpr const char* kUnreachable =
+    ": where a machine's name stands for an address that the others do not reach (127.0.1.1), GLOO_SOCKET_IFNAME must "
+    "name its network interface";
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
@@ -51,7 +56,8 @@ Collectives::Collectives(const std::function<Backend()>& make, PeerWatch& peers,
     : peers_(peers), rules_(rules) {
   const auto made = std::make_shared<Backend>();
   const auto since = Clock::now();
-  attempt("joining the ranks", [&] { caller_.run([made, make] { *made = make(); }, [&] { watch(since); }); });
+  attempt("joining the ranks",
+          [&] { caller_.run([made, make] { *made = make(); }, [&] { watch(since, kUnreachable); }); });
   backend_ = *made;
 }
 
@@ -94,9 +100,9 @@ void Collectives::lose(const char* doing, const std::string& cause) {
 }
 
 // Throws what attempt() takes for a loss.
-void Collectives::watch(Clock::time_point start) const {
+void Collectives::watch(Clock::time_point start, const char* advice) const {
   if (Clock::now() - start > rules_.timeout) {
-    throw std::runtime_error("no answer within " + std::to_string(rules_.timeout.count() / 1000) + " s");
+    throw std::runtime_error("no answer within " + std::to_string(rules_.timeout.count() / 1000) + " s" + advice);
   }
   const std::string gone = peers_.gone(rules_.timeout);
   if (!gone.empty()) throw std::runtime_error(gone + " has ended, or shows no life");

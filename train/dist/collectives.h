@@ -69,7 +69,7 @@ class Collectives {
     Work work;
   };
 
-  void watch(std::chrono::steady_clock::time_point start) const;
+  void watch(std::chrono::steady_clock::time_point start, const char* advice = "") const;
   void wait_until_over(c10d::Work& work) const;
   void remember_wait(model::Timestamp begin);
   [[noreturn]] void lose(const char* doing, const std::string& cause);

@@ -46,7 +46,9 @@ RankEnv read_rank_env(const EnvironmentReader& environment) {
   constexpr std::int64_t kMostRanks = 65536;
   env.world_size = read_number(read, "WORLD_SIZE", 1, 1, kMostRanks);
   env.rank = read_number(read, "RANK", 0, 0, env.world_size - 1);
-  env.local_world_size = read_number(read, "LOCAL_WORLD_SIZE", 1, 1, env.world_size);
+  // Batch scripts set what PyTorch itself asks for, and LOCAL_RANK, without LOCAL_WORLD_SIZE.
+  const std::int64_t most_local = read("LOCAL_RANK") ? env.world_size : 1;
+  env.local_world_size = read_number(read, "LOCAL_WORLD_SIZE", most_local, 1, env.world_size);
   env.local_rank = read_number(read, "LOCAL_RANK", 0, 0, env.local_world_size - 1);
   env.attempt = read_number(read, "TORCHELASTIC_RESTART_COUNT", 0, 0, 1'000'000);
   env.run_id = read("TORCHELASTIC_RUN_ID").value_or("");

@@ -12,7 +12,7 @@ struct RankEnv {
   std::int64_t rank = 0;              // RANK: 0 .. world_size - 1
   std::int64_t world_size = 1;        // WORLD_SIZE
   std::int64_t local_rank = 0;        // LOCAL_RANK: among the ranks of this host; the device index
-  std::int64_t local_world_size = 1;  // LOCAL_WORLD_SIZE
+  std::int64_t local_world_size = 1;  // LOCAL_WORLD_SIZE; where it is not set and LOCAL_RANK is, world_size
   std::string master_address;         // MASTER_ADDR: host of the store
   std::int64_t master_port = 0;       // MASTER_PORT
   bool agent_store = false;           // TORCHELASTIC_USE_AGENT_STORE: torchrun owns the store, every rank is a client

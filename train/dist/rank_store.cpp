@@ -110,18 +110,22 @@ void say_lost(c10d::Store& store, const std::string& who) {
   store.compareSet(kLostKey, std::string(), who);
 }
 
-// One that stays away while a rank is claimed twice: the other process beats, or it has ended.
-[[noreturn]] void refuse_claim(c10d::Store& store, const RankEnv& env) {
+// Whether the process that has claimed this rank beats; else it has ended.
+bool claimer_lives(c10d::Store& store, const RankEnv& env) {
   const std::string name = beat_key(env.rank);
   const std::string before = read_or_nothing(store, name);
   const auto deadline = std::chrono::steady_clock::now() + kClaimWatch;
   while (std::chrono::steady_clock::now() < deadline) {
     const std::string now = read_or_nothing(store, name);
-    if (now != before && !now.starts_with("ended")) {
-      throw ConfigError("RANK", "two processes are rank " + std::to_string(env.rank));
-    }
+    if (now != before && !now.starts_with("ended")) return true;
     std::this_thread::sleep_for(kPoll);
   }
+  return false;
+}
+
+// One that stays away while a rank is claimed twice.
+[[noreturn]] void refuse_claim(c10d::Store& store, const RankEnv& env) {
+  if (claimer_lives(store, env)) throw ConfigError("RANK", "two processes are rank " + std::to_string(env.rank));
   const std::string host = read_or_nothing(store, key("host", env.rank));
   const std::string who = "rank " + std::to_string(env.rank) + " (" + (host.empty() ? "unknown host" : host) + ")";
   say_lost(store, who);
@@ -232,8 +236,10 @@ std::vector<std::string> compare_configurations(c10d::Store& store, const RankEn
   return hosts;
 }
 
-// The rank that holds the store stays until the others know, since its end takes the store away.
+// The rank that holds the store stays until the others know, since its end takes the store away. A second process of a
+// rank that lives, a command that was typed twice for example, has no part in what the ranks do.
 void fail_at_meeting(c10d::Store& store, const RankEnv& env, const std::string& failure, const StopFlag& stop) {
+  if (store.check({key("claim", env.rank)}) && claimer_lives(store, env)) return;
   store.compareSet(kFailedKey, std::string(), failure);
   store.add(kToldKey, 1);
   wait_for_others(store, env, kToldKey, env.world_size, kTimeToFail, &stop);

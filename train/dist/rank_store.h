@@ -37,7 +37,8 @@ struct MeetingRules {
 RankStore meet_ranks(const RankEnv& env, const MeetingRules& rules);
 
 // In place of meet_ranks, for a rank that ends with this error before it: the others, which would wait for it, end with
-// its code. Takes at most a few seconds more than the others need to come, and fails in silence.
+// its code, unless another process that lives is this rank. Takes at most a few seconds more than the others need to
+// come, and fails in silence.
 void say_failure_before_meeting(const RankEnv& env, const Error& error, const StopFlag& stop);
 
 }  // namespace sdtune::train

@@ -26,6 +26,7 @@ constexpr Names kMpi[] = {
 };
 constexpr std::int64_t kFirstPort = 15000;
 constexpr std::int64_t kPorts = 10000;
+constexpr std::int64_t kStepStride = 997;  // jobs with neighbouring numbers may share a node, too
 
 void copy(const EnvironmentReader& read, const char* from, const char* to, Variables& found) {
   if (const std::optional<std::string> value = read(from)) found[to] = *value;
@@ -86,7 +87,8 @@ Found find_slurm(const EnvironmentReader& read) {
     break;
   }
   if (const std::int64_t job = number_or(read("SLURM_JOB_ID"), -1); job >= 0) {
-    found.values["MASTER_PORT"] = std::to_string(kFirstPort + job % kPorts);
+    const std::int64_t step = number_or(read("SLURM_STEP_ID"), 0);
+    found.values["MASTER_PORT"] = std::to_string(kFirstPort + (job + kStepStride * step) % kPorts);
   }
   return found;
 }
@@ -107,15 +109,18 @@ void refuse_contradiction(const EnvironmentReader& read, const Found& other) {
 // `srun --mpi=pmi2` sets PMI_RANK and PMI_SIZE beside its own variables, which alone say where the ranks meet and which
 // number a task has on its node. An mpirun inside of a job step counts otherwise than srun.
 Found find_other(const EnvironmentReader& read) {
-  const Found mpi = find_mpi(read);
+  Found mpi = find_mpi(read);
   if (mpi.values.count("LOCAL_RANK") > 0) return mpi;
-  const Found slurm = find_slurm(read);
-  if (mpi.rank_variable == nullptr || slurm.rank_variable == nullptr) {
-    return mpi.rank_variable == nullptr ? slurm : mpi;
+  Found slurm = find_slurm(read);
+  if (mpi.rank_variable == nullptr) return slurm;
+  if (slurm.rank_variable != nullptr && slurm.values.at("RANK") == mpi.values.at("RANK") &&
+      slurm.values.at("WORLD_SIZE") == mpi.values.at("WORLD_SIZE")) {
+    return slurm;
   }
-  const bool count_alike =
-      slurm.values.at("RANK") == mpi.values.at("RANK") && slurm.values.at("WORLD_SIZE") == mpi.values.at("WORLD_SIZE");
-  return count_alike ? slurm : mpi;
+  // Cray's mpiexec calls them so, and `srun` with Cray's library, too: only here, where srun is not what counts.
+  copy(read, "PMI_LOCAL_RANK", "LOCAL_RANK", mpi.values);
+  copy(read, "PMI_LOCAL_SIZE", "LOCAL_WORLD_SIZE", mpi.values);
+  return mpi;
 }
 
 }  // namespace

@@ -29,6 +29,21 @@ std::string agreed_text(ProcessGroup& group, const std::string& text) {
   return group.gather_text(group.is_first() ? text : std::string()).front();
 }
 
+// Ranks that read faces by other files would not know each other's results: one would evaluate, or end, at a step at
+// which another goes on, and they would wait for each other.
+std::string agreed_digest(const IdentityContext& context) {
+  std::string own = identity_eval_digest(context);
+  const std::vector<std::string> digests = context.group.gather_text(own);
+  for (std::size_t rank = 1; rank < digests.size(); ++rank) {
+    if (digests[rank] == digests[0]) continue;
+    context.group.barrier();  // no rank ends before all have read it
+    throw ConfigError("rank " + std::to_string(rank),
+                      "has another portrait classifier, recognition network or face model than rank 0",
+                      "all ranks must read the same files");
+  }
+  return own;
+}
+
 std::string file_text(const fs::path& path) {
   return is_file(path) ? read_file(path) : std::string();
 }
@@ -42,7 +57,7 @@ std::string whole_lines(const std::string& text) {
 IdentityEvaluation::IdentityEvaluation(const IdentityContext& context, const std::vector<Observer*>& observers)
     : context_(context),
       observers_(observers),
-      digest_(identity_eval_digest(context)),
+      digest_(agreed_digest(context)),
       evaluator_(make_identity_reader(context), identity_subjects(context), plan_of(context.config.identity)),
       curve_(digest_) {
   const fs::path path = context_.folder.identity();

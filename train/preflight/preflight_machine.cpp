@@ -1,5 +1,6 @@
 // The checks of options that need nothing but this machine.
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include "model/files/file_system.h"
 #include "train/config/concept_options.h"
 #include "train/config/preset.h"
+#include "train/dist/network_interfaces.h"
 #include "train/dist/rank_env.h"
 #include "train/optim/lr_schedule.h"
 #include "train/precision/mixed_precision.h"
@@ -50,6 +52,20 @@ void check_graphs(const TrainConfig& config, std::vector<Problem>& problems) {
   }
 }
 
+// Else ranks that cannot begin to send would look lost, and be started again.
+void check_network(const TrainConfig& config, std::vector<Problem>& problems) {
+  if (read_rank_env().world_size == 1 || find_run_device(config).is_cuda()) return;
+  const std::vector<std::string> there = interfaces_with_address();
+  std::string known;
+  for (const std::string& name : there) known += (known.empty() ? "" : ", ") + name;
+  for (const std::string& name : gloo_interfaces()) {
+    if (std::find(there.begin(), there.end(), name) != there.end()) continue;
+    problems.push_back({"GLOO_SOCKET_IFNAME",
+                        "names no network interface with an address (got " + name + "; allowed here: " + known + ")",
+                        ""});
+  }
+}
+
 void check_device(const TrainConfig& config, std::vector<Problem>& problems) {
   try {
     find_run_device(config);
@@ -59,6 +75,7 @@ void check_device(const TrainConfig& config, std::vector<Problem>& problems) {
   }
   check_precision(config, problems);
   check_graphs(config, problems);
+  check_network(config, problems);
 }
 
 void check_schedule(const TrainConfig& config, std::vector<Problem>& problems) {

@@ -84,7 +84,7 @@ void check_held_out_prompts(const TrainConfig& config, const std::vector<Photo>&
   }
 }
 
-// Of the same bytes: its loss falls as the model learns it by heart, which is what a held-out photo is to show.
+// Of the same bytes: its loss falls as the model memorizes it, which is what a held-out photo is to show.
 void warn_of_trained(const std::vector<Photo>& trained, PhotoFolder& held_out) {
   for (const Photo& photo : held_out.photos) {
     const auto same =

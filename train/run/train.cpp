@@ -4,18 +4,16 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
-#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "model/core/cpu_implementation.h"
 #include "model/core/device.h"
-#include "model/core/hardware_fault.h"
-#include "model/core/out_of_memory.h"
 #include "model/core/tensor_memory.h"
 #include "model/core/tf32_scope.h"
 #include "model/files/atomic_folder.h"
+#include "train/config/rank_configuration.h"
 #include "train/dist/rank_failure.h"
 #include "train/dist/rank_store.h"
 #include "train/dist/stop_request.h"
@@ -29,7 +27,7 @@
 #include "train/run/attempt_ledger.h"
 #include "train/run/build_run.h"
 #include "train/run/compare_replicas.h"
-#include "train/run/micro_batch.h"
+#include "train/run/described_failure.h"
 #include "train/run/preemption_guard.h"
 #include "train/run/reached_step.h"
 #include "train/run/report_images.h"
@@ -70,15 +68,6 @@ void clear_folder(FileSystem& files, const RunFolder& folder) {
   }
 }
 
-// What every rank must agree on: the options, but not which device a rank has, nor what the first rank decides alone.
-// Launchers of several machines take that from their own disks.
-std::string rank_configuration(TrainConfig config) {
-  config.run.device = "";
-  config.run.overwrite = false;
-  config.checkpoint.resume_from_checkpoint = "";
-  return config_to_yaml(config.fields(), {});
-}
-
 // What the parts of train() share.
 struct Training {
   const TrainConfig& config;
@@ -91,6 +80,7 @@ struct Training {
   StopFlag& stop;
   std::int64_t started;  // s since 1970
   const ReachedStep& reached;
+  bool& has_begun;  // the ranks are ready for the first step
 };
 
 // Those who are told of warnings: the callers, and while there are any the run's own observers. It must not move.
@@ -193,6 +183,7 @@ TrainResult run_to_end(const Training& training, std::shared_ptr<ProcessGroup>& 
     training.guard.expect_save(estimate_save_seconds(real_file_system(), *run), "estimated from this disk");
   }
   run->group->barrier();  // ranks load and encode at different speeds
+  training.has_begun = true;
   if (std::exchange(start_from.received, nullptr)) run->last_checkpoint.clear();  // it is gone
   TrainResult result = Trainer(*run, observers, training.portrait_readers, training.stop).train();
   if (result.is_partial && training.is_first) result.cause = training.budget.cause();
@@ -224,27 +215,12 @@ TrainResult stopped_early(const Training& training, int signal) {
   return result;
 }
 
-// Called while a c10::Error is handled. Memory that ran out and a GPU that failed become our errors with their hints;
-// everything else passes as the object that was thrown.
-[[noreturn]] void rethrow_torch_error(const c10::Error& error, const TrainConfig& config) {
-  if (const std::optional<Problem> fault = model::hardware_fault(error)) throw PeerLostError(std::vector{*fault});
-  if (!model::is_out_of_memory(error)) throw;
-  const std::string text = error.what_without_backtrace();
-  throw OutOfMemoryError("memory", text.substr(0, text.find('\n')), memory_hint(config));
-}
-
-// An exception that is none of ours, as last_error.json says it: with the words and exit code of the error line.
-Error described(const std::exception& error, const TrainConfig& config) {
-  if (const auto* no_memory = dynamic_cast<const std::bad_alloc*>(&error)) {
-    return OutOfMemoryError("memory", model::words_of(*no_memory), memory_hint(config));
-  }
-  if (const auto* of_disk = dynamic_cast<const std::filesystem::filesystem_error*>(&error)) {
-    return StorageError(of_disk->path1().string(), of_disk->code().message());
-  }
-  if (const std::optional<Problem> fault = model::hardware_fault(error)) return PeerLostError(std::vector{*fault});
-  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
-  return Error(ExitCode::kBug, "internal error", text.substr(0, text.find('\n')));
+// Before the first step a signal ends ranks one by one, each where it is. A rank that got it too has then lost none: it
+// waited for one that was quicker to stop. 0 where that is not so.
+int signal_before_steps(const Training& training, const Error& error) {
+  const int signal = training.stop.signal();
+  const bool was_left = error.code() == ExitCode::kPeerLost && !training.has_begun;
+  return was_left && signal != kOtherRankFailed ? signal : 0;
 }
 
 EndEvent failure_of(const Error& error) {
@@ -265,19 +241,21 @@ void report_failure(const Training& training, const Error& error) {
   tell(training.observers, &Observer::on_end, end);
 }
 
-// The others end with this rank, and with its exit code.
-void tell_other_ranks(ProcessGroup* group, const Error& error) {
-  if (group != nullptr && ends_all_ranks(error)) group->say_failure(error);
-}
-
 TrainResult train_locked(const Training& training, const RankEnv& ranks, Preflight preflight) {
   const TrainConfig& config = training.config;
   std::shared_ptr<ProcessGroup> group;  // outlives what it trains, to say why that ends
+  bool has_device = false;
+  // The others end with this rank, and with its exit code, also while they still wait for it to come.
+  const auto tell_others = [&](const Error& error) {
+    if (!has_device) say_failure_before_meeting(ranks, error, training.stop);
+    if (group != nullptr && ends_all_ranks(error)) group->say_failure(error);
+  };
   try {
     try {
       const std::string device_text = device_for_rank(config.run.device, ranks, model::has_usable_gpu());
       const torch::Device device = model::parse_device(device_text, "device");
-      group = connect_ranks(ranks, device, config.dist, rank_configuration(config), &training.stop);
+      has_device = true;
+      group = connect_ranks(ranks, device, config.dist, rank_configuration(config, device.is_cuda()), &training.stop);
       compare_replicas(*group, config, preflight);
       std::unique_ptr<ReceivedCheckpoint> received =
           share_checkpoint(*group, config, device, preflight.resume, training.stop);
@@ -293,12 +271,13 @@ TrainResult train_locked(const Training& training, const RankEnv& ranks, Preflig
   } catch (const StopRequest& request) {
     return stopped_early(training, request.signal);
   } catch (const Error& error) {
-    tell_other_ranks(group.get(), error);
+    if (const int signal = signal_before_steps(training, error); signal != 0) return stopped_early(training, signal);
+    tell_others(error);
     report_failure(training, error);
     throw;
   } catch (const std::exception& error) {
     const Error said = described(error, config);
-    tell_other_ranks(group.get(), said);
+    tell_others(said);
     report_failure(training, said);
     throw;
   }
@@ -338,12 +317,13 @@ TrainResult train_or_refuse(const TrainConfig& config, Warned& warned, RunNotifi
   RunBudget budget(config.rental, config.observe.price_per_hour, earlier);
   PreemptionGuard guard(config.rental, ranks.local_rank == 0, stop, warned.warn());
   ReachedStep reached;
+  bool has_begun = false;
   const RunObservers run_observers(config, warned.observers, {&budget, &guard, &notifier, &reached}, is_first,
                                    started.count());
   const WarnedScope scope(warned, is_first ? run_observers.all() : warned.observers);
-  return train_locked(
-      {config, folder, is_first, budget, guard, run_observers.all(), portrait_readers, stop, started.count(), reached},
-      ranks, std::move(preflight));
+  return train_locked({config, folder, is_first, budget, guard, run_observers.all(), portrait_readers, stop,
+                       started.count(), reached, has_begun},
+                      ranks, std::move(preflight));
 }
 
 // The last words of a run, to whom it asks for: webhook and command. After a lost peer the run is not over where sdtune

@@ -340,5 +340,27 @@ TEST(Collectives, ABackendThatCannotBeMadeIsALostPeer) {
   gate->open();
 }
 
+// All hearts beat, and the network is what is wrong.
+TEST(Collectives, RanksThatDoNotReachEachOtherAreToldOfTheInterface) {
+  FakePeers peers;
+  const auto gate = std::make_shared<Gate>();
+  const auto hint = [&]() -> std::string {
+    try {
+      const Collectives collectives(
+          [gate]() -> Collectives::Backend {
+            gate->pass();
+            return {};
+          },
+          peers, {300ms});
+    } catch (const PeerLostError& error) {
+      return error.problems().front().hint;
+    }
+    return "no error";
+  }();
+  gate->open();
+  EXPECT_THAT(hint, testing::StartsWith("no answer within 0 s"));
+  EXPECT_THAT(hint, testing::HasSubstr("GLOO_SOCKET_IFNAME"));
+}
+
 }  // namespace
 }  // namespace sdtune::train

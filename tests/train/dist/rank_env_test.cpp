@@ -53,6 +53,20 @@ TEST(RankEnv, ReadsTorchrunsContract) {
   EXPECT_EQ(env.attempt, 2);
 }
 
+// As batch scripts set them that follow PyTorch's tutorials.
+TEST(RankEnv, NeedsNoNumberOfRanksOnThisHost) {
+  Variables variables = kTorchrun;
+  variables.erase("LOCAL_WORLD_SIZE");
+  const RankEnv env = read(variables);
+  EXPECT_EQ(env.local_rank, 1);
+  EXPECT_EQ(device_for_rank("cuda", env, true), "cuda:1");
+  variables["LOCAL_RANK"] = "4";
+  EXPECT_EQ(blamed(variables), "LOCAL_RANK") << "beyond all ranks";
+  variables.erase("LOCAL_RANK");
+  EXPECT_EQ(read(variables).local_rank, 0);
+  EXPECT_EQ(read(variables).local_world_size, 1);
+}
+
 TEST(RankEnv, ReadsTheRestartsThatSdtuneLaunchHasLeft) {
   EXPECT_EQ(read(kTorchrun).restarts_left, 0);
   Variables launched = kTorchrun;

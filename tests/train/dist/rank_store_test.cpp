@@ -73,6 +73,28 @@ TEST(MeetRanks, ARankThatIsTakenByALivingProcessIsAMistake) {
   EXPECT_FALSE(store->check({"lost"}));
 }
 
+TEST(FailureBeforeTheMeeting, IsToldUnlessAnotherProcessOfTheRankLives) {
+  const std::int64_t port = free_port();
+  const auto store = hold_store(port);
+  const auto say = [port] {
+    say_failure_before_meeting(env_of(1, 3, port), ConfigError("images", "is empty"), StopFlag());
+  };
+  std::atomic<bool> over = false;
+  store->add("claim/1", 1);
+  std::thread heart([&] {
+    for (int beat = 0; !over; ++beat) {
+      store->set("alive/1", std::to_string(beat) + " 0 0");
+      std::this_thread::sleep_for(500ms);
+    }
+  });
+  say();
+  over = true;
+  heart.join();
+  EXPECT_FALSE(store->check({"failed"})) << "it ends a run that goes on";
+  say();
+  EXPECT_THAT(store->get_to_str("failed"), testing::HasSubstr("images: is empty"));
+}
+
 TEST(MeetRanks, ARankThatWaitsShowsThatItLives) {
   const std::int64_t port = free_port();
   const auto store = hold_store(port);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "model/base/error.h"
 
@@ -47,6 +48,18 @@ TEST(Slurm, GivesRankHostAndPort) {
   EXPECT_EQ(env.attempt, 2);
   EXPECT_EQ(env.run_id, "1234567");
   EXPECT_FALSE(env.agent_store);
+}
+
+// Several `srun --exact ... &` in one batch script, on one node: their ranks must not meet each other's.
+TEST(Slurm, GivesEachStepOfAJobAPort) {
+  std::set<std::int64_t> ports;
+  for (const char* step : {"0", "1", "2", "10", "11"}) {
+    ports.insert(rank_of(with(kStep, {{"SLURM_STEP_ID", step}})).master_port);
+    ports.insert(rank_of(with(kStep, {{"SLURM_STEP_ID", step}, {"SLURM_JOB_ID", "1234568"}})).master_port);
+  }
+  EXPECT_EQ(ports.size(), 10u);
+  EXPECT_GE(*ports.begin(), 15000);
+  EXPECT_LT(*ports.rbegin(), 25000);
 }
 
 TEST(Slurm, LeavesAnAddressThatIsSet) {
@@ -101,6 +114,18 @@ TEST(OtherLaunchers, ReadMpirunAsAccelerateDoes) {
       rank_of(with(place, {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}}));
   EXPECT_EQ(intel.rank, 1);
   EXPECT_EQ(intel.local_world_size, 2);
+}
+
+// Every rank of a node would else take its first GPU.
+TEST(OtherLaunchers, ReadTheLocalRankOfCraysMpiexec) {
+  const Environment place{{"MASTER_ADDR", "a"}, {"MASTER_PORT", "29500"}};
+  const Environment cray{{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}, {"PMI_LOCAL_RANK", "1"}, {"PMI_LOCAL_SIZE", "4"}};
+  const RankEnv env = rank_of(with(place, cray));
+  EXPECT_EQ(env.rank, 5);
+  EXPECT_EQ(env.local_rank, 1);
+  EXPECT_EQ(env.local_world_size, 4);
+  // Under srun the step says where the ranks meet.
+  EXPECT_EQ(rank_of(with(with(kStep, cray), {{"PMI_SIZE", "7"}})).master_address, "node02");
 }
 
 TEST(OtherLaunchers, ContradictionsAreNamed) {
