@@ -35,7 +35,7 @@ if(CMAKE_CUDA_COMPILER STREQUAL "${wheel_toolkit}/bin/nvcc")
     file(CREATE_LINK "${wheel_toolkit}/lib/${library}" "${wheel_links}/${library}" SYMBOLIC)
   endforeach()
   file(CREATE_LINK "${wheel_toolkit}/lib/libcudart.so.${SDTUNE_TORCH_CUDA_MAJOR}" "${wheel_links}/libcudart.so" SYMBOLIC)
-  string(APPEND CMAKE_CUDA_FLAGS_INIT " -L${wheel_links}")
+  string(APPEND CMAKE_CUDA_FLAGS_INIT " \"-L${wheel_links}\"")
 endif()
 
 list(TRANSFORM cuda_sass APPEND "-real" OUTPUT_VARIABLE CMAKE_CUDA_ARCHITECTURES)
@@ -57,8 +57,11 @@ file(GLOB cuda_kernels CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/model/kernels/cu
 add_library(sdtune_cuda SHARED ${cuda_kernels} "${PROJECT_SOURCE_DIR}/model/core/cuda/captured_graph.cpp"
             "${PROJECT_SOURCE_DIR}/train/dist/cuda/nccl_backend.cpp")
 target_compile_definitions(sdtune_cuda PRIVATE USE_C10D_NCCL)
-target_compile_options(sdtune_cuda PRIVATE
-  "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror>")
+set(cuda_warnings "-Xcompiler=-Wall,-Wextra")
+if(SDTUNE_WERROR)
+  set(cuda_warnings "-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror")
+endif()
+target_compile_options(sdtune_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_warnings}>")
 target_include_directories(sdtune_cuda PRIVATE "${PROJECT_SOURCE_DIR}" "${CMAKE_BINARY_DIR}/generated")
 target_include_directories(sdtune_cuda SYSTEM PRIVATE
   "${SDTUNE_TORCH_DIR}/include" "${SDTUNE_TORCH_DIR}/include/torch/csrc/api/include" "${SDTUNE_CUDA_INCLUDE}"

@@ -8,13 +8,14 @@ own (libcrypto-1a2b3c4d.so.3), because the interpreter may have loaded another v
 Linux has (glibc, libstdc++, zlib) and what torch's wheel carries stays outside.
 
 Beside them goes `bundled.json`: of each library its file, soname, and the Debian package and version that it is from; and
-`licenses/PACKAGE.txt`, each package's copyright file.
+`licenses/PACKAGE.txt`, each package's copyright file, also of those whose headers are compiled in.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.metadata
 import json
 import re
 import shutil
@@ -24,6 +25,10 @@ from pathlib import Path
 
 # Part of every Linux that pip's manylinux wheels run on, or of torch's wheel.
 OUTSIDE = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|util|stdc\+\+|gcc_s|z|c10|torch\w*|gomp))\.so(\.\d+)*$")
+
+# Debian's packages of headers that are compiled in; and of the cascades, which need not be there.
+COMPILED_IN = ("libcli11-dev", "libfmt-dev", "nlohmann-json3-dev")
+CASCADES = "opencv-data"
 
 
 def output_of(*command: str | Path) -> str:
@@ -86,7 +91,9 @@ class Bundle:
         for name in needed_by(binary):
             if name in self.names:
                 output_of("patchelf", "--replace-needed", name, self.names[name], binary)
-        output_of("patchelf", "--set-rpath", run_path, binary)
+        # patchelf makes a RUNPATH of a RPATH, behind which LD_LIBRARY_PATH comes (app/CMakeLists.txt).
+        kind = ["--force-rpath"] if "(RPATH)" in output_of("readelf", "--dynamic", binary) else []
+        output_of("patchelf", *kind, "--set-rpath", run_path, binary)
 
 
 def package_of(path: Path) -> tuple[str, str]:
@@ -99,6 +106,27 @@ def package_of(path: Path) -> tuple[str, str]:
     return "", ""
 
 
+def copy_licence(package: str, licenses: Path) -> None:
+    """The copyright file of a Debian package."""
+    text = Path("/usr/share/doc") / package / "copyright"
+    if not text.is_file():
+        sys.exit(f"bundle_libraries: {package} has no licence that could come along ({text} is missing)")
+    shutil.copyfile(text, licenses / f"{package}.txt")
+
+
+def write_licence_of_pybind11(licenses: Path) -> None:
+    """Its headers are those of a Python package, or of Debian's."""
+    try:
+        files = importlib.metadata.distribution("pybind11").files or []
+    except importlib.metadata.PackageNotFoundError:
+        copy_licence("pybind11-dev", licenses)
+        return
+    texts = [Path(str(file.locate())) for file in files if file.name.startswith("LICENSE")]
+    if not texts:
+        sys.exit("bundle_libraries: pybind11 has no licence that could come along")
+    shutil.copyfile(texts[0], licenses / "pybind11.txt")
+
+
 def write_origins(bundle: Bundle) -> None:
     """What the libraries are and under which terms they come."""
     licenses = bundle.folder / "licenses"
@@ -107,10 +135,12 @@ def write_origins(bundle: Bundle) -> None:
     for soname, path in sorted(bundle.files.items()):
         package, version = package_of(path)
         libraries.append({"file": bundle.names[soname], "soname": soname, "package": package, "version": version})
-        text = Path("/usr/share/doc") / package / "copyright"
-        if not package or not text.is_file():
-            sys.exit(f"bundle_libraries: {path} has no licence that could come along (package {package or 'unknown'})")
-        shutil.copyfile(text, licenses / f"{package}.txt")
+        if not package:
+            sys.exit(f"bundle_libraries: {path} has no licence that could come along (it is of no package)")
+        copy_licence(package, licenses)
+    for package in (*COMPILED_IN, *([CASCADES] if Path("/usr/share/doc", CASCADES).is_dir() else [])):
+        copy_licence(package, licenses)
+    write_licence_of_pybind11(licenses)
     (bundle.folder / "bundled.json").write_text(json.dumps({"libraries": libraries}, indent=1) + "\n")
 
 

@@ -11,8 +11,12 @@
 # Environment: SDTUNE_CUDA=ON|OFF   build the CUDA kernels (default: ON where nvcc or a GPU is found, else OFF)
 #              SDTUNE_JOBS=N        parallel compilations (default: as many as cores and memory allow)
 #              SDTUNE_SETUP_PYTHON=FILE   the Python, 3.11 or later, that .venv is made with (default: python3)
+#              SDTUNE_SKIP_APT=1    install no system packages
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# pip counts what PYTHONPATH names as installed, and installs where others say: LibTorch would then not be in .venv. NVIDIA's containers
+# hold pip to their own torch by PIP_CONSTRAINT.
+unset PYTHONPATH PYTHONHOME PIP_CONSTRAINT PIP_PREFIX PIP_TARGET PIP_USER
 . scripts/gpu_devices.sh
 . scripts/compile_jobs.sh
 
@@ -27,21 +31,24 @@ install_packages() {
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
   done < <(cat "$@" | grep -v '^#')
   [ ${#missing[@]} -eq 0 ] && return
-  local sudo=""
+  local as_root=() name
   if [ "$(id -u)" -ne 0 ]; then
     command -v sudo >/dev/null || die "these packages are missing and need root: ${missing[*]}"
-    sudo="sudo"
+    as_root=(sudo env)
+    for name in http_proxy https_proxy no_proxy; do  # sudo drops them, and apt reads them
+      [ -z "${!name:-}" ] || as_root+=("$name=${!name}")
+    done
   fi
   say "installing ${#missing[@]} system packages"
   # On a fresh machine unattended-upgrades may hold apt's locks for minutes. update itself waits for none.
   local tries=1
-  until $sudo apt-get update -qq; do
+  until "${as_root[@]}" apt-get update -qq; do
     [ "$tries" -lt 6 ] || die "apt-get update failed $tries times"
     tries=$((tries + 1))
     say "apt-get update failed; once more in 15 s"
     sleep 15
   done
-  $sudo env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
     install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
@@ -50,9 +57,10 @@ has_pip() { "$1/bin/python" -m pip --version >/dev/null 2>&1; }
 
 # What the system brings too old: before anything large is downloaded.
 check_versions() {
-  has_pip .venv || "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-    die "$python is no Python 3.11 or later, as Debian 12 and Ubuntu 24.04 have it; name another one: SDTUNE_SETUP_PYTHON=/path/to/python3.12"
-  local compiler version
+  local compiler version used=$python remedy="name another one"
+  if has_pip .venv; then used=.venv/bin/python remedy="remove .venv and name another one"; fi
+  "$used" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    die "$used is no Python 3.11 or later, as Debian 12 and Ubuntu 24.04 have it; $remedy: SDTUNE_SETUP_PYTHON=/path/to/python3.12"
   read -ra compiler <<<"${CXX:-g++}"
   version=$("${compiler[@]}" -dumpversion) || die "${compiler[*]} does not run; name a compiler: CXX=g++-12"
   case "$("${compiler[@]}" --version)" in
@@ -75,14 +83,20 @@ has_nvcc() {
 }
 
 find_cuda() {
-  if [ -z "${SDTUNE_CUDA:-}" ]; then
-    # nvcc of any version, and a driver of any age, say that this is a machine for GPUs.
-    if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || has_gpu_device; then SDTUNE_CUDA=ON; else SDTUNE_CUDA=OFF; fi
-  fi
+  case "${SDTUNE_CUDA:-}" in
+    ON | OFF) ;;
+    "") # nvcc of any version, and a driver of any age, say that this is a machine for GPUs.
+      if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || has_gpu_device; then SDTUNE_CUDA=ON; else SDTUNE_CUDA=OFF; fi ;;
+    *) die "SDTUNE_CUDA: must be ON or OFF (got $SDTUNE_CUDA)" ;;
+  esac
 }
 
-# is_installed FILE, install_python FILE: packages of a list. A stamp a file: what is installed is not installed twice.
+# is_installed FILE, install_python FILE: packages of a list. A stamp a file: what is installed is not installed twice. Of torch the
+# version must be there too: pip puts another one in its place where a package that was installed since asks for it.
 is_installed() {
+  local torch
+  torch=$(sed -n 's/^torch==//p' "$1")
+  [ -z "$torch" ] || compgen -G ".venv/lib/python3*/site-packages/torch-$torch*.dist-info" >/dev/null || return 1
   [ "$(cat ".venv/sdtune-$(basename "$1")" 2>/dev/null)" = "$(sha256sum <"$1")" ]
 }
 
@@ -120,7 +134,12 @@ make_oracle_folder() {
 }
 
 make_venv() {
-  has_pip .venv || { say "making .venv"; "$python" -m venv --clear .venv; }
+  if ! has_pip .venv; then
+    say "making .venv"
+    # CMake would take what it found out of the former Python for this one's, since the path is the same.
+    rm -f build/CMakeCache.txt
+    "$python" -m venv --clear .venv
+  fi
   local file files=(requirements/torch.txt requirements/build.txt)
   if [ "$SDTUNE_CUDA$tests" = OFFOFF ] && ! is_installed requirements/torch.txt; then
     files=(requirements/torch-cpu.txt requirements/build.txt)
@@ -134,6 +153,8 @@ make_venv() {
 
 build() {
   export PATH="$PWD/.venv/bin:$PATH"
+  # Where ccache cannot write it fails, and every compilation with it.
+  if [ -z "${CCACHE_DIR:-}" ] && [ ! -w "${HOME:-}" ]; then export CCACHE_DIR=$PWD/build/ccache; fi
   say "building (SDTUNE_CUDA=$SDTUNE_CUDA)"
   local started=$SECONDS
   cmake -S . -B build -G Ninja -DPython_EXECUTABLE="$PWD/.venv/bin/python" -DSDTUNE_CUDA="$SDTUNE_CUDA" \
@@ -158,8 +179,8 @@ for option in "$@"; do
     *) die "$option: unknown option (allowed: --tools, --tests)" ;;
   esac
 done
+find_cuda
 [ -n "${SDTUNE_SKIP_APT:-}" ] || install_packages "${lists[@]}"
 check_versions
-find_cuda
 make_venv
 [ "$builds" = no ] || build

@@ -7,6 +7,7 @@
 
 #include "app/ui/terminal.h"
 #include "model/base/error.h"
+#include "model/core/libtorch_version.h"
 #include "model/core/tensor_memory.h"
 #include "model/machine/processor_table.h"
 
@@ -77,6 +78,7 @@ int run_command_line(const std::vector<std::string>& words) {
     std::fputs(program_help(commands).c_str(), stdout);
     return words.empty() ? static_cast<int>(ExitCode::kBadInput) : 0;
   }
+  model::check_loaded_libtorch();
   const model::TensorMemoryScope memory;
   model::take_implementation_from_table();
   for (const auto& command : commands) {

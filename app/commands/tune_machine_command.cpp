@@ -64,7 +64,12 @@ class TuneMachineCommand : public Command {
       given.problems.push_back({"--output", "is a folder (got " + table.string() + ")", "name a file"});
     }
     check_output_file("output", table, given.problems);
-    const TemporaryFolder folder(fs::temp_directory_path() / "sdtune-tune");
+    const fs::path temporary = fs::temp_directory_path(status);
+    if (status) {
+      given.problems.push_back({"TMPDIR", "names no folder: " + status.message(), "unset it, or make the folder"});
+      throw ConfigError(given.problems);
+    }
+    const TemporaryFolder folder(temporary / "sdtune-tune");
     train::TimingPlan plan;
     plan.config = load_config(folder.path(), given.problems);
     if (!given.problems.empty()) throw ConfigError(given.problems);

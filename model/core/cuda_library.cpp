@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/core/gpu_choice.h"
+#include "model/core/libtorch_version.h"
 
 namespace sdtune::model {
 
@@ -57,6 +58,15 @@ std::string last_loader_error() {
   return text == nullptr ? "unknown reason" : text;
 }
 
+// " (torch 2.11.0+cu128 is installed, ...)": our version built for another CUDA, or none, fits all but the kernels.
+std::string installed_build() {
+  const std::string found = loaded_libtorch(), cuda = cuda_version_text(cuda_build().cuda);
+  std::string tag = "+cu" + cuda;
+  std::erase(tag, '.');
+  if (found.empty() || found.ends_with(tag)) return "";
+  return " (torch " + found + " is installed, and its build for CUDA " + cuda + " is needed)";
+}
+
 // What is known without loading must be what is loaded.
 bool has_built_architectures(const CudaTable& table) {
   std::vector<int> architectures;
@@ -71,7 +81,7 @@ LoadedCuda load_libraries() {
   const std::filesystem::path kernels = kernel_library();
   const std::filesystem::path torch_cuda = torch_folder() / "libtorch_cuda.so";
   if (dlopen(torch_cuda.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    loaded.fault = "LibTorch's CUDA part does not load: " + last_loader_error();
+    loaded.fault = "LibTorch's CUDA part does not load: " + last_loader_error() + installed_build();
     return loaded;
   }
   loaded.library = dlopen(kernels.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -79,7 +89,7 @@ LoadedCuda load_libraries() {
                              ? nullptr
                              : reinterpret_cast<const CudaTable* (*)()>(dlsym(loaded.library, kCudaTableSymbol));
   if (get_table == nullptr) {
-    loaded.fault = "our CUDA kernels do not load: " + last_loader_error();
+    loaded.fault = "our CUDA kernels do not load: " + last_loader_error() + installed_build();
     return loaded;
   }
   loaded.table = get_table();

@@ -20,8 +20,10 @@ std::vector<fs::path> own_files() {
   std::error_code status;
   Dl_info info = {};
   if (dladdr(reinterpret_cast<const void*>(&find_shared_file), &info) != 0 && info.dli_fname != nullptr) {
-    const fs::path module = fs::canonical(info.dli_fname, status);  // of a program it may be just argv[0]
-    if (!status) files.push_back(module);
+    // Of a program it is argv[0]. A bare name was found by PATH: what has it in the working directory is another file.
+    const fs::path loaded = info.dli_fname;
+    const fs::path module = loaded.has_parent_path() ? fs::canonical(loaded, status) : fs::path();
+    if (!status && !module.empty()) files.push_back(module);
   }
   const fs::path program = fs::read_symlink("/proc/self/exe", status);
   if (!status) files.push_back(program);

@@ -5,11 +5,16 @@ Arrays are NumPy's; names are diffusers'. PyTorch's libraries are used, its Pyth
 
 from __future__ import annotations
 
-from . import _spin_limit
+from . import _libtorch, _spin_limit
 
 _spin_limit.bound_spin()
+_libtorch.load()
 
-from . import _native  # noqa: E402
+try:
+    from . import _native
+except ImportError as error:
+    raise ImportError(_libtorch.explained(error), name=error.name, path=error.path) from error
+
 from ._signatures import add_python_side, add_signatures  # noqa: E402
 
 add_python_side()

@@ -48,6 +48,10 @@ trap 'rm -rf "$context"' EXIT
 git archive HEAD | tar -x -C "$context"
 if [ -n "$wheel" ]; then
   [ -f "$wheel" ] || die "--wheel: $wheel is not a file"
+  case "$cuda-$(basename "$wheel")" in
+    ON-*+cpu-*) die "--wheel: $(basename "$wheel") has no CUDA kernels, which --cuda asks for" ;;
+    OFF-*+cu[0-9]*) die "--wheel: $(basename "$wheel") has CUDA kernels, and needs --cuda" ;;
+  esac
   mkdir "$context/dist"
   cp "$wheel" "$context/dist/"
 fi

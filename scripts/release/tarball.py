@@ -27,7 +27,6 @@ CPU_LIBRARIES = ("libc10.so", "libgomp.so.1", "libtorch_cpu.so")
 CUDA_LIBRARIES = ("libc10_cuda.so", "libtorch_cuda.so", "libtorch_cuda_linalg.so", "libtorch_nvshmem.so", "libcaffe2_nvrtc.so")
 # Of NVIDIA's wheels, what libtorch_cpu itself asks for.
 CPU_NVIDIA = ("libcudart.so.*", "libcupti.so.*")
-# What comes along with a Linux, whichever it is.
 PROGRAM_NAMES = ("sdtune", "sdtune-faces")
 
 
@@ -79,8 +78,24 @@ def copy_libtorch(torch: Path, root: Path, has_cuda: bool) -> None:
     for information in sorted(torch.parent.glob("*.dist-info")):
         if information.name.startswith("torch-") or (has_cuda and information.name.startswith("nvidia_")) \
                 or information.name.startswith(("nvidia_cuda_runtime", "nvidia_cuda_cupti")):
-            for text in [*information.rglob("LICENSE*"), *information.rglob("License*"), *information.rglob("NOTICE*")]:
-                shutil.copyfile(text, root / "licenses" / f"{information.name.partition('-')[0]}-{text.name}.txt")
+            copy_licences(information, root)
+
+
+def copy_licences(information: Path, root: Path) -> None:
+    """The texts that a package lists among its files, if others of them came along: beside its metadata, or beside its libraries as
+    cuSPARSELt's."""
+    listed = [Path(line.split(",")[0]) for line in (information / "RECORD").read_text().splitlines()]
+    texts = [path for path in listed if path.name.upper().startswith(("LICENSE", "NOTICE"))]
+    package = information.name.partition("-")[0]
+    if not any((root / path).is_file() for path in listed):
+        return
+    if not texts:
+        sys.exit(f"tarball: {package} has no licence that could come along")
+    for text in texts:
+        target = root / "licenses" / f"{package}-{text.name}.txt"
+        if target.exists():  # another one of the same package
+            target = root / "licenses" / f"{package}-{'-'.join(text.parts[1:])}.txt"
+        shutil.copyfile(information.parent / text, target)
 
 
 def pack(root: Path, target: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 import sdtune
 import torch
 from PIL import Image
-from program import run
+from program import SDTUNE, run
 
 ROOT = Path(__file__).resolve().parents[2]
 BASES = {"portrait-64": 64, "portrait-128": 128}
@@ -86,3 +88,14 @@ def test_a_recognition_network_replaces_the_classifier_of_the_defaults(people: P
     assert ended.returncode == 2 and "is no face recognition network" in ended.stderr and "replaces" not in ended.stderr
     ended = run([*words, "--identity-classifier", "portrait-judge-128"])
     assert ended.returncode == 2 and "replaces the portrait classifier" in ended.stderr
+
+
+def test_a_file_of_the_program_s_name_in_the_working_directory_brings_no_base(tmp_path: Path) -> None:
+    """As where PATH finds the program: its first word is then a bare name."""
+    (tmp_path / SDTUNE.name).write_text("")
+    (tmp_path / "share" / "sdtune" / "models" / "portrait-64").mkdir(parents=True)
+    words = ["sample", "--model", "portrait-64", "--prompt", "a photo", "--steps", "1", "--device", "cpu", "--output", "out"]
+    ended = subprocess.run([SDTUNE.name, *words], executable=SDTUNE, cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"},
+                           capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert list((tmp_path / "out").glob("*.png"))

@@ -112,6 +112,14 @@ def test_a_pipe_is_no_configuration_of_what_reads_it_twice(words: list[str], tmp
     assert not list(tmp_path.iterdir())
 
 
+def test_a_missing_folder_of_temporary_files_is_said_with_its_variable(tmp_path: Path) -> None:
+    """The path alone says nothing to whom a machine's settings are foreign; exit code 5 was a disk's."""
+    done = run(["tune-machine"], cwd=tmp_path, TMPDIR=str(tmp_path / "absent"))
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == "sdtune: error: TMPDIR: names no folder: No such file or directory; unset it, or make the folder\n"
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("command", ["demo", "launch"])
 def test_help_behind_the_dashes_is_that_of_train(command: str, tmp_path: Path) -> None:
     """demo printed it and went on to generate images of a model that was not there."""

@@ -78,3 +78,27 @@ def test_the_build_names_the_nvcc_that_does_not_fit(tmp_path: Path) -> None:
                            env={"CUDACXX": str(old), "PATH": "/usr/bin:/bin"}, check=False)
     assert ended.returncode != 0
     assert f"{old} is release 12.4" in " ".join(ended.stderr.split())
+
+
+def test_the_wheels_nvcc_finds_its_libraries_in_a_folder_with_a_space(tmp_path: Path) -> None:
+    text = (ROOT / "cmake" / "SdtuneCuda.cmake").read_text()
+    packages, build = tmp_path / "my packages", tmp_path / "my build"
+    toolkit = packages / "nvidia" / "cu13"
+    (toolkit / "lib").mkdir(parents=True)
+    for name in ("libcudadevrt.a", "libcudart_static.a", "libcudart.so.13"):
+        (toolkit / "lib" / name).write_text("")
+    script = tmp_path / "flags.cmake"
+    part = text[text.index("# The wheels' nvcc looks"):text.index("list(TRANSFORM cuda_sass")]
+    script.write_text(f"""set(SDTUNE_TORCH_CUDA_MAJOR 13)
+set(site_packages "{packages}")
+set(CMAKE_BINARY_DIR "{build}")
+set(CMAKE_CUDA_COMPILER "{toolkit}/bin/nvcc")
+{part}
+separate_arguments(words NATIVE_COMMAND "${{CMAKE_CUDA_FLAGS_INIT}}")
+foreach(word ${{words}})
+  message("<${{word}}>")
+endforeach()
+""")
+    ended = subprocess.run([str(Path(sys.executable).parent / "cmake"), "-P", str(script)], capture_output=True, text=True, check=True)
+    assert ended.stderr.split("\n")[0] == f"<-L{build}/cuda_wheel>"
+    assert (build / "cuda_wheel" / "libcudart.so").is_symlink()

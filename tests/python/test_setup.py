@@ -1,10 +1,12 @@
 """scripts/setup.sh on a fresh machine, in a copied folder and with stubs of what it calls: apt that is busy, an environment whose making
-was ended. And how many compilations scripts start at once."""
+was ended, packages of elsewhere. And how many compilations scripts start at once, and scripts/dev_install.sh."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -97,6 +99,136 @@ def test_a_broken_environment_does_not_hide_an_old_python(tree: Path) -> None:
     program(tree / ".venv" / "bin" / "python", HALF)
     done = setup(tree, "--tools", SDTUNE_SKIP_APT="1", SDTUNE_SETUP_PYTHON=str(program(tree / "old", "#!/bin/sh\nexit 1\n")))
     assert done.returncode == 2 and "is no Python 3.11 or later" in done.stderr
+
+
+def test_an_environment_of_an_old_python_is_refused(tree: Path) -> None:
+    """As one that the user made on Ubuntu 22.04: it has its pip, and no package of the lists is to be had for it."""
+    program(tree / ".venv" / "bin" / "python", '#!/bin/sh\n[ "$2" = pip ]\n')
+    done = setup(tree, "--tools", SDTUNE_SKIP_APT="1")
+    assert done.returncode == 2 and ".venv/bin/python is no Python 3.11 or later" in done.stderr and "remove .venv" in done.stderr
+
+
+@pytest.mark.parametrize("value", ["on", "1", "yes"])
+def test_a_word_that_says_neither_on_nor_off_is_refused(tree: Path, value: str) -> None:
+    """CMake would take it for ON, and the packages would be those of neither."""
+    done = setup(tree, "--tools", SDTUNE_SKIP_APT="1", SDTUNE_CUDA=value)
+    assert done.returncode == 2 and done.stderr == f"setup: error: SDTUNE_CUDA: must be ON or OFF (got {value})\n"
+
+
+def test_apt_of_another_user_knows_the_proxy(tree: Path) -> None:
+    """sudo leaves out what the user's shell says of it."""
+    program(tree / "programs" / "id", "#!/bin/sh\necho 1000\n")
+    program(tree / "programs" / "sudo", '#!/bin/sh\nexec env -i PATH="$PATH" LOG="$LOG" "$@"\n')
+    program(tree / "programs" / "dpkg-query", "#!/bin/sh\nexit 1\n")
+    program(tree / "programs" / "apt-get", '#!/bin/sh\necho "apt-get by ${http_proxy:-none} not ${no_proxy:-none}, $*" >>"$LOG"\n')
+    done = setup(tree, "--tools", http_proxy="http://proxy:3128", no_proxy="a b")
+    assert done.returncode == 0, done.stderr
+    assert [line.split(",")[0] for line in noted(tree, "apt-get by")] == ["apt-get by http://proxy:3128 not a b"] * 2
+
+
+def test_packages_of_elsewhere_do_not_count(tree: Path) -> None:
+    """Another torch in PYTHONPATH is installed for pip, and PIP_TARGET takes what it installs out of .venv."""
+    names = ("PYTHONPATH", "PYTHONHOME", "PIP_CONSTRAINT", "PIP_PREFIX", "PIP_TARGET", "PIP_USER")
+    told = " ".join(f"${{{name}-}}" for name in names)
+    program(tree / ".venv" / "bin" / "python", f'#!/bin/sh\necho "python$*, told <{told}>" >>"$LOG"\n')
+    done = setup(tree, "--tools", SDTUNE_SKIP_APT="1", **dict.fromkeys(names, "/elsewhere"))
+    assert done.returncode == 0, done.stderr
+    assert noted(tree, "pip install") and not noted(tree, "/elsewhere")
+
+
+def test_another_torch_in_the_environment_is_replaced(tree: Path) -> None:
+    """A package that was installed since brought it."""
+    program(tree / ".venv" / "bin" / "python", PYTHON)
+    packages = tree / ".venv" / "lib" / "python3.11" / "site-packages"
+    (packages / "torch-2.11.0+cpu.dist-info").mkdir(parents=True)
+
+    def installed() -> int:
+        done = setup(tree, "--tools", SDTUNE_SKIP_APT="1")
+        assert done.returncode == 0, done.stderr
+        return len(noted(tree, "-r requirements/torch-cpu.txt"))
+
+    assert [installed(), installed()] == [1, 1]
+    (packages / "torch-2.11.0+cpu.dist-info").rename(packages / "torch-2.12.0.dist-info")
+    assert installed() == 2
+
+
+def test_what_cmake_knows_of_a_former_python_goes_with_it(tree: Path) -> None:
+    cache = tree / "build" / "CMakeCache.txt"
+    program(cache, "")
+    program(tree / ".venv" / "bin" / "python", PYTHON)
+    assert setup(tree, "--tools", SDTUNE_SKIP_APT="1").returncode == 0 and cache.is_file()
+    program(tree / ".venv" / "bin" / "python", HALF)
+    assert setup(tree, "--tools", SDTUNE_SKIP_APT="1").returncode == 0 and not cache.exists()
+
+
+@pytest.mark.parametrize("case", ["no HOME", "HOME is missing", "HOME", "CCACHE_DIR"])
+def test_ccache_has_a_folder_that_it_can_write(tree: Path, tmp_path: Path, case: str) -> None:
+    """Without one it ends each compilation with an error of its own."""
+    settings = {"no HOME": {}, "HOME is missing": {"HOME": str(tmp_path / "absent")}, "HOME": {"HOME": str(tmp_path)},
+                "CCACHE_DIR": {"CCACHE_DIR": "/mine"}}[case]
+    program(tree / ".venv" / "bin" / "python", PYTHON)
+    program(tree / ".venv" / "bin" / "cmake", "#!/bin/sh\n")
+    program(tree / ".venv" / "bin" / "ninja", '#!/bin/sh\necho "ninja, cache in <${CCACHE_DIR-}>" >>"$LOG"\n')
+    done = setup(tree, SDTUNE_SKIP_APT="1", **settings)
+    assert done.returncode == 0, done.stderr
+    expected = {"HOME": "", "CCACHE_DIR": "/mine"}.get(case, f"{tree}/build/ccache")
+    assert noted(tree, "ninja") == [f"ninja, cache in <{expected}>"]
+
+
+def test_a_build_folder_is_imported_from_wherever_it_lies(tmp_path: Path) -> None:
+    """scripts/dev_install.sh, in a folder whose name is more than letters."""
+    folder = tmp_path / "my friend's sdtune"
+    (folder / "scripts").mkdir(parents=True)
+    shutil.copy(ROOT / "scripts" / "dev_install.sh", folder / "scripts")
+    command = ["bash", str(folder / "scripts" / "dev_install.sh")]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 2, "without .venv"
+    venv.create(folder / ".venv", with_pip=False, symlinks=True)
+    nothing = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert nothing.returncode == 2 and f"{folder}/build/python holds no sdtune" in nothing.stderr
+    module = program(folder / "build" / "python" / "sdtune" / "__init__.py", "")
+    subprocess.run(command, check=True)
+    imported = [str(folder / ".venv" / "bin" / "python"), "-c", "import sdtune; print(sdtune.__file__)"]
+    clean = {"PATH": "/usr/bin:/bin"}
+    assert subprocess.run(imported, capture_output=True, text=True, check=False, cwd=tmp_path, env=clean).stdout == f"{module}\n"
+    subprocess.run([*command, "--remove"], check=True)
+    assert subprocess.run(imported, capture_output=True, check=False, cwd=tmp_path, env=clean).returncode == 1
+
+
+@pytest.mark.parametrize(("kind", "named", "taken"), [("conda", False, False), ("conda", True, True), ("other", False, True)])
+def test_libraries_of_conda_are_left_out(kind: str, named: bool, taken: bool, tmp_path: Path) -> None:
+    """CMake looks for them in the prefixes of PATH first; what is installed then finds no libyaml-cpp of conda."""
+    prefix = tmp_path / "conda"
+    package = program(prefix / "lib" / "cmake" / "probe" / "probe-config.cmake", "").parent
+    (prefix / "bin").mkdir()
+    if kind == "conda":
+        (prefix / "conda-meta").mkdir()
+    script = tmp_path / "find.cmake"
+    script.write_text(f"""cmake_minimum_required(VERSION 3.25)
+include({ROOT}/cmake/SdtuneConda.cmake)
+find_package(probe QUIET)
+message("found <${{probe_DIR}}>")
+""")
+    settings = {"PATH": f"{prefix}/bin:/usr/bin:/bin"} | ({"CMAKE_PREFIX_PATH": str(prefix)} if named else {})
+    done = subprocess.run([str(Path(sys.executable).parent / "cmake"), "-P", str(script)], capture_output=True, text=True, env=settings, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (f"found <{package}>" in done.stderr) == taken, done.stderr
+    assert ("Libraries of conda" in done.stdout) != taken or kind == "other"
+    assert "include(SdtuneConda)\n\nadd_subdirectory(model)" in (ROOT / "CMakeLists.txt").read_text()
+
+
+@pytest.mark.parametrize(("kind", "version", "errors"), [("GNU", "12.2.0", "ON"), ("GNU", "13.3.0", "OFF"), ("Clang", "14.0.6", "OFF")])
+def test_warnings_of_a_compiler_that_no_test_ran_with_end_no_build(kind: str, version: str, errors: str, tmp_path: Path) -> None:
+    """Such as Ubuntu 24.04's g++ 13, which warns of more than Debian 12's."""
+    text = (ROOT / "cmake" / "SdtuneOptions.cmake").read_text()
+    script = tmp_path / "options.cmake"
+    script.write_text(f"""cmake_minimum_required(VERSION 3.25)
+set(CMAKE_CXX_COMPILER_ID {kind})
+set(CMAKE_CXX_COMPILER_VERSION {version})
+{text[:text.index("if(NOT CMAKE_BUILD_TYPE")]}
+message("errors <${{SDTUNE_WERROR}}>")
+""")
+    done = subprocess.run([str(Path(sys.executable).parent / "cmake"), "-P", str(script)], capture_output=True, text=True, check=True)
+    assert done.stderr == f"errors <{errors}>\n"
 
 
 GIGABYTE = 10**9

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import SDTUNE
+from program import ROOT, SDTUNE, run
 
 # A bound for each maker of processors.
 BOUND = "1000" if "AuthenticAMD" in Path("/proc/cpuinfo").read_text() else "3000"
@@ -142,3 +142,16 @@ def test_a_process_forked_after_computing_is_refused_where_it_would_wait(
     done = python(FORK.format(model=str(tiny_sd1), parent=parent, child=child), OMP_NUM_THREADS=threads)
     assert done.returncode == 0, done.stderr
     assert said in done.stdout
+
+
+@pytest.mark.parametrize(("quota", "warned"), [("100000 100000", True), ("200000 100000", False), ("max 100000", False)])
+def test_training_warns_of_more_threads_than_the_container_has_cores(quota: str, warned: bool, tiny_sd1: Path, tmp_path: Path) -> None:
+    group = tmp_path / "sys" / "fs" / "cgroup"
+    group.mkdir(parents=True)
+    (group / "cpu.max").write_text(f"{quota}\n")
+    ended = run(["train", "--images", str(ROOT / "examples" / "backpack_dog"), "--base", str(tiny_sd1), "--output", "run", "--device", "cpu",
+                 "--resolution", "32", "--max-train-steps", "1", "--no-with-prior-preservation", "--report-to", "none"],
+                cwd=tmp_path, OMP_NUM_THREADS="2", SDTUNE_SYSTEM_ROOT=str(tmp_path))
+    assert ended.returncode == 0, ended.stderr
+    assert ("computes with 2 threads, which wait for each other: the container's quota of cores is 1" in ended.stderr) == warned, ended.stderr
+    assert ("set OMP_NUM_THREADS=1" in ended.stderr) == warned

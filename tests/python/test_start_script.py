@@ -1,4 +1,4 @@
-"""scripts/docker/start.sh without a container: a stop lets what it runs end by itself, as tini -g sends it to the whole group.
+"""scripts/docker/start.sh and build.sh without a container: a stop lets what it runs end by itself, as tini -g sends it to the whole group.
 test_container.py has the rest of it, in the image."""
 
 from __future__ import annotations
@@ -58,3 +58,15 @@ def test_a_command_s_exit_code_is_that_of_the_container(tmp_path: Path) -> None:
     for code in (0, 2, 143):
         done = subprocess.run(["bash", str(START), "bash", "-c", f"exit {code}"], env=environment, capture_output=True, check=False)
         assert done.returncode == code
+
+
+@pytest.mark.parametrize(("wheel", "options", "said"), [
+    ("sdtune-0.1.0+cpu-cp311-cp311-linux_x86_64.whl", ["--cuda"], "has no CUDA kernels, which --cuda asks for"),
+    ("sdtune-0.1.0+cu130-cp311-cp311-linux_x86_64.whl", [], "has CUDA kernels, and needs --cuda"),
+])
+def test_an_image_is_of_the_kind_of_its_wheel(wheel: str, options: list[str], said: str, tmp_path: Path) -> None:
+    """Its tag would name what it does not hold."""
+    (tmp_path / wheel).write_text("")
+    done = subprocess.run(["bash", str(ROOT / "scripts" / "docker" / "build.sh"), *options, "--wheel", str(tmp_path / wheel)],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr == f"build: error: --wheel: {wheel} {said}\n"

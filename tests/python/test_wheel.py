@@ -102,6 +102,7 @@ def test_it_carries_what_it_needs_and_nothing_of_this_machine(wheel: Path, tmp_p
         assert not strays, f"{binary.name} needs {strays}"
         for run_path in re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", dynamic):
             assert all(part.startswith("$ORIGIN") for part in run_path.split(":")), f"{binary.name}: {run_path}"
+    assert "(RPATH)" in run("readelf", "--dynamic", program), "a RUNPATH comes behind LD_LIBRARY_PATH (test_libtorch.py)"
     for name in ("sdtune/__init__.pyi", "sdtune/_native.pyi", "sdtune/py.typed"):
         assert (tmp_path / name).is_file()
     assert list(tmp_path.glob("sdtune-*.data/data/share/sdtune/configs/*.yaml"))
@@ -118,6 +119,8 @@ def test_each_library_that_it_carries_has_its_origin_and_licence(wheel: Path) ->
         for one in libraries:
             text = archive.read(f"sdtune/lib/licenses/{one['package']}.txt").decode(errors="replace")
             assert one["version"] and re.search("copyright", text, re.IGNORECASE), one
+        for package in ("libcli11-dev", "libfmt-dev", "nlohmann-json3-dev", "opencv-data", "pybind11"):  # compiled in, or a file of its own
+            assert re.search("copyright", archive.read(f"sdtune/lib/licenses/{package}.txt").decode(errors="replace"), re.IGNORECASE)
     assert {"libopencv-core406", "libssl3", "libyaml-cpp0.7"} <= {one["package"] for one in libraries}
 
 
@@ -161,6 +164,34 @@ def test_the_c_library_that_it_needs_is_told(wheel: Path) -> None:
     assert numbers == sorted(numbers)
     run(*command, "--most", own)
     assert subprocess.run([*map(str, command), "--most", "2.16"], capture_output=True, check=False).returncode == 1
+
+
+def written(packages: Path, information: str, *files: str) -> None:
+    """A package as pip installs it: its files, and their list."""
+    for name in files:
+        (packages / name).parent.mkdir(parents=True, exist_ok=True)
+        (packages / name).write_text(name)
+    (packages / information).mkdir(exist_ok=True)
+    (packages / information / "RECORD").write_text("".join(f"{name},sha256=abc,1\n" for name in files))
+
+
+def test_a_tarball_has_the_licence_of_each_package_that_it_carries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """cuSPARSELt's lies beside its library, the others' beside their metadata; of a compiler that stays behind none is needed."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "release"))
+    import tarball
+    packages, root = tmp_path / "site-packages", tmp_path / "sdtune"
+    written(packages, "torch-2.11.0.dist-info", *(f"torch/lib/{name}" for name in tarball.CPU_LIBRARIES),
+            "torch-2.11.0.dist-info/licenses/LICENSE", "torch-2.11.0.dist-info/licenses/NOTICE", "torch-2.11.0.dist-info/licenses/more/LICENSE")
+    written(packages, "nvidia_cusparselt_cu13-0.8.0.dist-info", "nvidia/cusparselt/LICENSE.txt", "nvidia/cusparselt/lib/libcusparseLt.so.0")
+    written(packages, "nvidia_cuda_nvcc-13.0.88.dist-info", "nvidia/cu13/bin/nvcc")
+    (root / "licenses").mkdir(parents=True)
+    tarball.copy_libtorch(packages / "torch", root, has_cuda=True)
+    assert sorted(path.name for path in (root / "licenses").iterdir()) == [
+        "nvidia_cusparselt_cu13-LICENSE.txt.txt", "torch-LICENSE.txt", "torch-NOTICE.txt", "torch-licenses-more-LICENSE.txt"]
+    written(packages, "nvidia_nccl_cu13-2.28.9.dist-info", "nvidia/nccl/lib/libnccl.so.2")
+    (tmp_path / "other" / "licenses").mkdir(parents=True)
+    with pytest.raises(SystemExit, match="nvidia_nccl_cu13 has no licence"):
+        tarball.copy_libtorch(packages / "torch", tmp_path / "other", has_cuda=True)
 
 
 @pytest.mark.long

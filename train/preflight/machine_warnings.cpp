@@ -1,13 +1,17 @@
 #include "train/preflight/machine_warnings.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "model/core/cuda_driver.h"
 #include "model/core/device.h"
 #include "model/core/gpu_choice.h"
 #include "model/machine/compute_dtype.h"
+#include "model/machine/control_groups.h"
 #include "train/config/preset_memory.h"
 #include "train/dist/rank_env.h"
 #include "train/precision/mixed_precision.h"
@@ -49,6 +53,16 @@ std::optional<Problem> format_warning(const TrainConfig& config, const std::stri
                  hint};
 }
 
+std::optional<Problem> threads_warning(std::int64_t threads, std::optional<double> quota) {
+  const std::int64_t cores = quota ? std::max<std::int64_t>(1, std::lround(*quota)) : threads;
+  if (threads <= cores) return std::nullopt;
+  return Problem{
+      "device",
+      fmt::format("computes with {} threads, which wait for each other: the container's quota of cores is {}", threads,
+                  cores),
+      fmt::format("set OMP_NUM_THREADS={}", cores)};
+}
+
 std::vector<Problem> machine_warnings(const TrainConfig& config, const std::string& recorded) {
   std::vector<Problem> warnings;
   if (const std::string text = model::device_warning(config.run.device); !text.empty()) {
@@ -60,6 +74,8 @@ std::vector<Problem> machine_warnings(const TrainConfig& config, const std::stri
     if (!device.is_cuda()) {
       const std::string note = model::unknown_processor_note(config.precision.mixed_precision, device);
       if (!note.empty()) warnings.push_back({"mixed_precision", note, ""});
+      const auto quota = model::quota_of_cores(model::system_files());
+      if (const auto threads = threads_warning(at::get_num_threads(), quota)) warnings.push_back(*threads);
       return warnings;
     }
     const auto index =

@@ -31,5 +31,18 @@ TEST(FormatWarning, IsOfAResumedRunToo) {
   EXPECT_NE(resumed->hint.find("keeps its format"), std::string::npos) << resumed->hint;
 }
 
+TEST(ThreadsWarning, IsOfMoreThreadsThanTheQuotaAllows) {
+  EXPECT_FALSE(threads_warning(128, std::nullopt));
+  EXPECT_FALSE(threads_warning(8, 8.0));
+  EXPECT_FALSE(threads_warning(8, 7.6));
+  EXPECT_FALSE(threads_warning(1, 0.5));
+  const std::optional<Problem> many = threads_warning(128, 8.0);
+  ASSERT_TRUE(many);
+  EXPECT_NE(many->line().find("with 128 threads"), std::string::npos) << many->line();
+  EXPECT_NE(many->line().find("quota of cores is 8"), std::string::npos) << many->line();
+  EXPECT_EQ(many->hint, "set OMP_NUM_THREADS=8");
+  EXPECT_EQ(threads_warning(2, 0.5)->hint, "set OMP_NUM_THREADS=1");
+}
+
 }  // namespace
 }  // namespace sdtune::train
