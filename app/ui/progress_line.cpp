@@ -27,14 +27,18 @@ ProgressLine::ProgressLine(std::FILE* stream)
 ProgressLine::ProgressLine(std::FILE* stream, bool terminal, int columns, Clock clock)
     : stream_(stream), terminal_(terminal), columns_(columns), clock_(std::move(clock)) {}
 
-void ProgressLine::notice_hangup() {
-  if (!may_hang_up_ || !lost_terminal()) return;
+void ProgressLine::follow_terminal() {
+  if (!may_hang_up_) return;
+  // A line that is wider than the window has become would wrap, and each further one begin below its rest.
+  columns_ = terminal_columns(stream_);
+  shown_ = shown_.substr(0, static_cast<std::size_t>(columns_ - 1));
+  if (!lost_terminal()) return;
   terminal_ = may_hang_up_ = false;
   shown_.clear();
 }
 
 bool ProgressLine::is_due(bool force) {
-  notice_hangup();
+  follow_terminal();
   const double now = clock_();
   if (!force && now - last_ < (terminal_ ? kTerminalInterval : kLogInterval)) return false;
   last_ = now;
@@ -83,7 +87,7 @@ void ProgressLine::update_bar(const std::string& label, std::int64_t done, std::
 }
 
 void ProgressLine::message(const std::string& text) {
-  notice_hangup();
+  follow_terminal();
   if (terminal_ && !shown_.empty()) {
     std::fprintf(stream_, "\r%s\r", std::string(shown_.size(), ' ').c_str());
   }
@@ -94,7 +98,7 @@ void ProgressLine::message(const std::string& text) {
 }
 
 void ProgressLine::finish() {
-  notice_hangup();
+  follow_terminal();
   if (terminal_ && !shown_.empty()) std::fputc('\n', stream_);
   shown_.clear();
   std::fflush(stream_);

@@ -26,8 +26,8 @@ class ProgressLine {
  private:
   void draw(const std::string& text);
   bool is_due(bool force);
-  // A terminal that is gone becomes a log.
-  void notice_hangup();
+  // A terminal that is gone becomes a log; one of another width than before has lines of that.
+  void follow_terminal();
 
   std::FILE* stream_;
   bool terminal_;

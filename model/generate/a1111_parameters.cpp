@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
@@ -125,7 +126,8 @@ Entries parse_entries(const std::string& line) {
 // A1111 runs all steps of the second pass; here a share of them is run, as diffusers counts, which is the strength.
 std::string planned_steps(const std::string& run_steps, const std::string& strength) {
   const auto run = static_cast<double>(std::atoll(run_steps.c_str()));
-  const double share = std::atof(strength.c_str());
+  double share = 0;  // not by atof, which a locale may have read "0.7" as 0
+  std::from_chars(strength.data(), strength.data() + strength.size(), share);
   constexpr double kMost = 1e6;  // refused as a number of steps; a double does not count them one by one far above
   if (!(share > 0 && share <= 1) || run < 1 || run > kMost) return run_steps;
   if (run / share > kMost) return std::to_string(static_cast<std::int64_t>(kMost));

@@ -3,8 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
+#include <system_error>
 
 #include "model/base/error.h"
 
@@ -12,7 +13,7 @@ namespace sdtune {
 namespace {
 
 std::string range(double most) {
-  std::string text = std::to_string(most);
+  std::string text = fmt::format("{:.6f}", most);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
   return "above 0, at most " + text;
@@ -59,9 +60,10 @@ double YamlEntry::number(std::string_view key, double most, std::optional<double
   const YamlValue* value = find(key);
   if (value == nullptr && otherwise) return *otherwise;
   const std::string words = text(key);
-  char* end = nullptr;
-  const double found = std::strtod(words.c_str(), &end);
-  if (*end != '\0' || !std::isfinite(found) || found <= 0 || found > most) {
+  double found = 0;  // not by strtod: a program that imports sdtune may have set a locale with a decimal comma
+  const char* end = words.data() + words.size();
+  const auto [stop, status] = std::from_chars(words.data() + (words.starts_with('+') ? 1 : 0), end, found);
+  if (status != std::errc() || stop != end || !std::isfinite(found) || found <= 0 || found > most) {
     fail(value->line, std::string(key) + " is not allowed (got " + words + ")", range(most));
   }
   return found;

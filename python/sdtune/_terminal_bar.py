@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +13,16 @@ from ._progress import duration
 
 SHORTEST_INTERVAL = 0.1  # s
 COST_FACTOR = 100  # the interval is at least this many times the writing: 1 % of the time
+USUAL_COLUMNS = 100  # of a terminal that does not say
+
+
+def columns_of(stream: TextIO) -> int:
+    """COLUMNS, else the width of the stream's own terminal: shutil asks for that of stdout, which may go to a file."""
+    try:
+        given = int(os.environ.get("COLUMNS", "0"))
+        return given if given > 0 else os.get_terminal_size(stream.fileno()).columns or USUAL_COLUMNS
+    except (AttributeError, ValueError, OSError):
+        return USUAL_COLUMNS
 
 
 class TerminalBar:
@@ -37,14 +47,13 @@ class TerminalBar:
         began = self._clock()
         if began < self._next and not force:
             return
-        columns = shutil.get_terminal_size((100, 24)).columns
-        self._write("\r\x1b[K" + text[: columns - 1])
+        self._write("\r\x1b[K" + text[: columns_of(self._stream) - 1])
         self._shown, self.updates = True, self.updates + 1
         ended = self._clock()
         self._next = max(self._next, ended + max(SHORTEST_INTERVAL, COST_FACTOR * (ended - began)))
 
     def _bar(self, label: str, done: int, total: int, tail: str, force: bool) -> None:
-        columns = shutil.get_terminal_size((100, 24)).columns
+        columns = columns_of(self._stream)
         head = f"{label} {done}/{total}"
         room = min(40, columns - len(head) - len(tail) - 6)
         full = max(0, min(room, room * done // max(1, total)))

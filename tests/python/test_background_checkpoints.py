@@ -52,6 +52,11 @@ def test_the_device_s_clock_times_every_step(tiny_sd1: Path, tmp_path: Path) -> 
     assert ended.returncode == 0, ended.stderr
     lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
     assert [(line["step"], line["images_per_s"]) for line in lines] == [(step, 1 / 0.001) for step in range(1, 6)]
+    # So do elapsed and time: the host, which is steps ahead, knows when a step was queued. Steps 2 and 4 are followed by a pause.
+    assert lines[0]["elapsed"] == pytest.approx(0.001)
+    for before, line in zip(lines, lines[1:]):
+        passed = line["elapsed"] - before["elapsed"]
+        assert passed > 0.001 if before["step"] in (2, 4) else passed == pytest.approx(0.001)
 
 
 def test_a_run_resumes_from_what_was_written_beside_its_steps(tiny_sd1: Path, tmp_path: Path) -> None:

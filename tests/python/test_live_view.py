@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import inspect
 import io
 import json
 import os
 import pty
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -184,6 +187,22 @@ def test_a_notebook_with_ipywidgets_shows_a_widget(settings: dict[str, object], 
 def test_progress_false_is_silent(settings: dict[str, object], tmp_path: Path) -> None:
     _, training, seen, _ = notebook_of(settings, tmp_path, more=", progress=False")
     assert training == [] and seen[0]["text"].strip() == "[1, 2, 3, 4]"
+
+
+def test_the_bar_has_the_width_of_its_own_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where stdout goes elsewhere. A wider line would wrap, ten times a second."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 45, 0, 0))
+    with open(theirs, "w") as stream:
+        assert _terminal_bar.columns_of(stream) == 45
+        _terminal_bar.TerminalBar(stream, Clock()).on_phase("x" * 200, 0, 0)
+        assert os.read(ours, 4096).decode() == "\r\x1b[K" + "x" * 44
+        monkeypatch.setenv("COLUMNS", "30")
+        assert _terminal_bar.columns_of(stream) == 30
+    os.close(ours)
+    monkeypatch.setenv("COLUMNS", "wide")
+    assert _terminal_bar.columns_of(io.StringIO()) == _terminal_bar.USUAL_COLUMNS
 
 
 def in_terminal(code: str) -> str:

@@ -190,3 +190,11 @@ def test_every_option_is_named_in_a_test() -> None:
     flags = set(re.findall(r"--(?:no-)?([a-z0-9-]+)", texts))
     missing = sorted(option for option in options if option not in flags and option.replace("-", "_") not in named)
     assert missing == []
+
+
+def test_no_number_is_read_by_the_locale() -> None:
+    """A program that imports sdtune may have set a locale with a decimal comma: C's functions then read 0.15 as 0."""
+    used = re.compile(r"\b(?:strtod|strtof|strtold|atof|stod|stof|stold|sscanf)\(")
+    found = [f"{path.relative_to(ROOT)}: {line.strip()}" for layer in ("model", "train", "app", "python/src")
+             for path in sorted((ROOT / layer).rglob("*.cpp")) for line in path.read_text().splitlines() if used.search(line)]
+    assert found == []

@@ -102,6 +102,18 @@ def test_a_resumed_run_has_each_validation_once(material: Callable, tmp_path: Pa
     assert losses_of(half) == losses_of(whole)
 
 
+def test_a_loss_that_a_kill_left_out_is_made_up_for(material: Callable, tmp_path: Path) -> None:
+    """The images of a validation are written before its loss: those of step 4 are there, its line is not."""
+    images = ["--validation-prompt", "a photo", "--num-validation-images", "1", "--validation-inference-steps", "2"]
+    whole = train(material("sd1"), tmp_path / "whole", *images)
+    half = train(material("sd1"), tmp_path / "half", "--max-train-steps", "7", "--checkpointing-steps", "4", *images)
+    lines = (half / "validation.jsonl").read_text().splitlines(keepends=True)
+    (half / "validation.jsonl").write_text(lines[0])
+    assert len(lines) == 3 and (half / "samples" / "step-00000004").is_dir()
+    train(material("sd1"), half, "--resume-from-checkpoint", "latest", *images)
+    assert losses_of(half) == losses_of(whole)
+
+
 def test_the_base_stands_above_the_tuned(material: Callable, tmp_path: Path) -> None:
     """In one grid, with the same seeds; the base's images are those of step 0."""
     output = train(material("sd1"), tmp_path / "run", "--validation-prompt", "a photo", "--num-validation-images", "2",

@@ -1,5 +1,7 @@
 #include "train/config/optim_options.h"
 
+#include <fmt/format.h>
+
 #include <string>
 
 namespace sdtune::train {
@@ -126,13 +128,13 @@ std::vector<Problem> optimizer_problems(const OptimOptions& options) {
   if (options.learning_rate < kLeastProdigyRate) {
     problems.push_back({"learning_rate",
                         "multiplies the step size that prodigy estimates (got " +
-                            std::to_string(options.learning_rate) + "; allowed: 0.1 <= x <= 10)",
+                            fmt::format("{}", options.learning_rate) + "; allowed: 0.1 <= x <= 10)",
                         "usually 1"});
   }
   if (options.text_encoder_lr && *options.text_encoder_lr != options.learning_rate) {
     problems.push_back({"text_encoder_lr",
                         "differs from learning_rate, and prodigy estimates one step size for all parts (got " +
-                            std::to_string(*options.text_encoder_lr) + "; allowed: none)",
+                            fmt::format("{}", *options.text_encoder_lr) + "; allowed: none)",
                         ""});
   }
   return problems;

@@ -1,8 +1,10 @@
 #include "train/config/preset_memory.h"
 
 #include <array>
+#include <charconv>
 #include <filesystem>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "model/files/install_paths.h"
@@ -34,8 +36,10 @@ std::map<std::string, double> read_needs() {
   const std::filesystem::path file = find_shared_file("configs/preset_memory.yaml");
   if (file.empty()) return needs;
   std::vector<Problem> problems;
-  for (const Setting& setting : settings_from_yaml(file, problems))
-    needs[setting.name] = std::stod(setting.items.front());
+  for (const Setting& setting : settings_from_yaml(file, problems)) {
+    const std::string& text = setting.items.front();
+    std::from_chars(text.data(), text.data() + text.size(), needs[setting.name]);  // in any locale
+  }
   return needs;
 }
 

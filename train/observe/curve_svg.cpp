@@ -17,6 +17,7 @@ constexpr std::size_t kMostPoints = 600;
 constexpr std::size_t kFewPoints = 40;
 constexpr std::size_t kWindows = 20;
 constexpr int kMostRows = 5, kMostColumns = 5;
+constexpr int kMostDigits = 17;  // of a double
 
 using Points = std::vector<std::pair<double, double>>;
 
@@ -29,6 +30,22 @@ bool is_constant(double low, double high) {
 
 std::string short_number(double value) {
   return fmt::format("{:.4g}", value == 0 ? 0.0 : value);
+}
+
+// With as many digits as tell neighbours apart: memory that grows by a page lies between numbers that begin alike.
+std::vector<std::string> axis_texts(const std::vector<double>& numbers) {
+  std::vector<std::string> texts;
+  for (int digits = 4; digits <= kMostDigits; ++digits) {
+    texts.clear();
+    for (const double number : numbers) texts.push_back(fmt::format("{:.{}g}", number == 0 ? 0.0 : number, digits));
+    if (std::adjacent_find(texts.begin(), texts.end()) == texts.end()) break;
+  }
+  return texts;
+}
+
+// Whole ones with all of their digits: 15000 and not 1.5e+04.
+std::string step_text(double step) {
+  return step == std::floor(step) ? fmt::format("{:.0f}", step) : short_number(step);
 }
 
 // Means of `size` neighbours each, so that a long run's file stays small.
@@ -68,15 +85,17 @@ struct Axes {
 
   std::string drawn() const {
     std::string svg;
-    for (const double row : rows) {
+    const std::vector<std::string> texts = axis_texts(rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const double row = rows[i];
       svg += fmt::format("<line class=\"grid\" x1=\"{:.0f}\" x2=\"{:.0f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft,
                          kLeft + kWidth, y(row), y(row));
       svg += fmt::format("<text x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft - 6, y(row) + 4,
-                         short_number(row));
+                         texts[i]);
     }
     for (const double column : columns) {
       svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{}</text>", x(column),
-                         kTop + kHeight + 16, short_number(column));
+                         kTop + kHeight + 16, step_text(column));
     }
     return svg + fmt::format("<text class=\"axis\" x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"middle\">step</text>",
                              kLeft + kWidth / 2, kTop + kHeight + 32);

@@ -35,6 +35,7 @@ std::vector<std::pair<std::string, double>> step_values(const StepEvent& event) 
   values.emplace_back("images_per_s", event.images_per_s);
   if (event.communication_share) values.emplace_back("communication_share", *event.communication_share);
   if (event.straggler_ratio) values.emplace_back("straggler_ratio", *event.straggler_ratio);
+  if (event.slowest_rank) values.emplace_back("slowest_rank", static_cast<double>(*event.slowest_rank));
   if (event.overlapped_share) values.emplace_back("overlapped_share", *event.overlapped_share);
   values.emplace_back("max_memory_bytes", static_cast<double>(event.max_memory_bytes));
   return values;

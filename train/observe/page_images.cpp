@@ -143,9 +143,7 @@ std::string PageImages::comparison(const ReportState& state, const ReportData& d
     model = steps.rbegin()->second;
     if (prompt_of(base.front()) != prompt_of(model.front())) return {};  // another one since the run was resumed
     model_name = "step " + std::to_string(steps.rbegin()->first);
-    for (const ChosenOption& option : data.options) {
-      if (option.name == "validation_prompt") prompt = option.value;
-    }
+    prompt = prompt_of(model.front()).value_or("");  // config.yaml may have the next one already
   }
   std::string rows[2];
   for (std::size_t i = 0; i < std::min({base.size(), model.size(), kMostPairs}); ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -27,20 +28,39 @@ std::string text_of(const fs::path& path) {
   }
 }
 
-std::vector<Json> read_lines(const fs::path& path) {
-  std::vector<Json> lines;
-  if (!is_file(path)) return lines;
+// Calls `use` with each line that says its step, until the file cannot be read any further.
+void for_each_step(const fs::path& path, const std::function<void(Json line)>& use) {
+  if (!is_file(path)) return;
   try {
     for_each_line(path, [&](std::string_view text) {
       Json line = Json::parse(text, nullptr, false);
-      if (line.is_object() && line.contains("step") && line["step"].is_number_integer()) {
-        lines.push_back(std::move(line));
-      }
+      if (line.is_object() && line.contains("step") && line["step"].is_number_integer()) use(std::move(line));
     });
   } catch (const DataError&) {
-    return {};
+    return;
   }
+}
+
+std::vector<Json> read_lines(const fs::path& path) {
+  std::vector<Json> lines;
+  for_each_step(path, [&](Json line) { lines.push_back(std::move(line)); });
   return lines;
+}
+
+// Of a step that is there twice, as a file that could not be shortened has it, the later line counts.
+StepColumns read_columns(const fs::path& path) {
+  StepColumns columns;
+  for_each_step(path, [&](const Json& line) {
+    columns.last_step = line["step"].get<std::int64_t>();
+    const auto step = static_cast<double>(columns.last_step);
+    for (const auto& [key, value] : line.items()) {
+      if (!value.is_number()) continue;
+      StepNumbers& numbers = columns.by_key[key];
+      while (!numbers.empty() && numbers.back().first >= step) numbers.pop_back();
+      numbers.emplace_back(step, value.get<double>());
+    }
+  });
+  return columns;
 }
 
 // The results of one kind of evaluation only, as IdentityCurve takes them: scores of another digest `exam` cannot be
@@ -73,6 +93,12 @@ std::vector<ChosenOption> read_options(const std::string& yaml) {
 
 }  // namespace
 
+const StepNumbers& StepColumns::of(const std::string& key) const {
+  static const StepNumbers kNone;
+  const auto found = by_key.find(key);
+  return found == by_key.end() ? kNone : found->second;
+}
+
 std::map<std::int64_t, double> ReportData::values(const std::vector<Json>& lines, const std::string& key) {
   std::map<std::int64_t, double> found;
   for (const Json& line : lines) {
@@ -96,7 +122,7 @@ double ReportData::seconds(double now) const {
 ReportData read_report_data(const fs::path& folder) {
   ReportData data;
   data.folder = folder;
-  data.steps = read_lines(folder / "metrics.jsonl");
+  data.steps = read_columns(folder / "metrics.jsonl");
   data.validation = read_lines(folder / "validation.jsonl");
   data.identity = comparable(read_lines(folder / "identity.jsonl"));
   data.record = Json::parse(text_of(folder / "run.json"), nullptr, false);

@@ -1,10 +1,12 @@
 // What lies in a run folder, as report.html shows it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/base/json.h"
@@ -17,9 +19,20 @@ struct ChosenOption {
   std::string origin;  // "--seed", "lora_sd15.yaml:3", "the base"
 };
 
+// Numbers over rising steps.
+using StepNumbers = std::vector<std::pair<double, double>>;
+
+// metrics.jsonl, whose lines would take two kilobytes each: a run may have a million.
+struct StepColumns {
+  std::int64_t last_step = 0;
+  std::map<std::string, StepNumbers> by_key;
+
+  const StepNumbers& of(const std::string& key) const;  // empty where no step has such a number
+};
+
 struct ReportData {
   std::filesystem::path folder;
-  std::vector<Json> steps;       // metrics.jsonl
+  StepColumns steps;
   std::vector<Json> validation;  // validation.jsonl
   std::vector<Json> identity;    // identity.jsonl: what can be compared with its last line
   Json record;                   // run.json; an empty object where there is none

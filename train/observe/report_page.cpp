@@ -108,7 +108,10 @@ void ReportPage::warn_once(const fs::path& path, const std::string& what) {
 std::string ReportPage::page() {
   state_.now = seconds_since_1970();
   const fs::path& folder = state_.summary.output;
-  const ReportData data = read_report_data(folder);
+  ReportData data = read_report_data(folder);
+  // The first validation of this attempt takes those of steps that are done again out of the file.
+  std::erase_if(data.validation,
+                [this](const Json& line) { return !state_.has_validation(line.at("step").get<std::int64_t>()); });
   const std::string title = html_escaped(folder_name(folder));
   // A browser that shows the page while the run goes on reads it again.
   const std::string refresh = state_.end ? "" : "<meta http-equiv=\"refresh\" content=\"30\">";

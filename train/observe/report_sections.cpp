@@ -37,6 +37,8 @@ constexpr Shown kSteps[] = {{"loss", "loss", ""},
                             {"images_per_s", "speed", "photos/s"},
                             {"communication_share", "waiting for the network", "%", 100},
                             {"straggler_ratio", "slowest rank over the mean", ""},
+                            {"slowest_rank", "number of the slowest rank", ""},
+                            {"overlapped_share", "gradients that were sent early", "%", 100},
                             {"max_memory_bytes", "highest memory", "GiB", 1 / kGibibyte}};
 
 std::string duration(double seconds) {
@@ -51,16 +53,22 @@ std::string device_text(const RunSummary& summary) {
   return summary.device + " (" + summary.device_name + ")";
 }
 
-std::string curve(const std::vector<Json>& lines, const Shown& shown) {
+std::string curve(const StepNumbers& numbers, const Shown& shown) {
   Curve made{shown.name, shown.unit, {}};
-  for (const auto& [step, value] : ReportData::values(lines, shown.key)) {
-    made.points.emplace_back(static_cast<double>(step), value * shown.scale);
-  }
+  for (const auto& [step, value] : numbers) made.points.emplace_back(step, value * shown.scale);
   return curve_svg(made);
 }
 
-std::int64_t last_step(const ReportData& data) {
-  return data.steps.empty() ? 0 : data.steps.back().at("step").get<std::int64_t>();
+std::string curve(const std::vector<Json>& lines, const Shown& shown) {
+  const std::map<std::int64_t, double> values = ReportData::values(lines, shown.key);
+  return curve(StepNumbers(values.begin(), values.end()), shown);
+}
+
+// Of all attempts: each counts anew.
+std::optional<double> highest(const StepNumbers& numbers) {
+  std::optional<double> most;
+  for (const auto& [step, value] : numbers) most = std::max(most.value_or(value), value);
+  return most;
 }
 
 std::string money(double amount) {
@@ -72,10 +80,13 @@ std::string number_in(const Json& object, const char* key) {
   return value.is_number_integer() ? std::to_string(value.get<std::int64_t>()) : "";
 }
 
+std::tm utc(double seconds) {
+  return fmt::gmtime(static_cast<std::time_t>(seconds));
+}
+
 std::string time_in(const Json& object, const char* key) {
   const Json value = object.value(key, Json());
-  if (!value.is_number()) return "";
-  return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(static_cast<std::time_t>(value.get<double>())));
+  return value.is_number() ? fmt::format("{:%Y-%m-%d %H:%M}", utc(value.get<double>())) : "";
 }
 
 std::string table(const std::string& rows) {
@@ -103,7 +114,11 @@ std::string html_section(const std::string& title, const std::string& content) {
 
 std::string state_text(const ReportState& state, const ReportData& data) {
   const std::string of = " of " + std::to_string(state.summary.total_steps);
-  if (!state.end) return "goes on: step " + std::to_string(last_step(data)) + of;
+  // With its time: the page of a run that the kernel killed says this for ever.
+  if (!state.end) {
+    return "goes on: step " + std::to_string(data.steps.last_step) + of +
+           fmt::format("; written {:%Y-%m-%d %H:%M:%S} (UTC)", utc(state.now));
+  }
   const EndEvent& end = *state.end;
   const std::string after = " after step " + std::to_string(end.step) + of;
   if (end.end == RunEnd::kFailed) return "failed" + (end.cause.empty() ? "" : ": " + end.cause);
@@ -131,9 +146,9 @@ std::string facts_table(const ReportState& state, const ReportData& data) {
                              (summary.ranks > 1 ? " on " + std::to_string(summary.ranks) + " ranks" : "")}) +
       html_row({"device", device_text(summary) + ", " + summary.dtype}) +
       html_row({"seed", std::to_string(summary.seed)}) + html_row({"time", duration(data.seconds(state.now))});
-  double memory = 0;  // of all attempts, each of which counts its own
-  for (const auto& [step, bytes] : ReportData::values(data.steps, "max_memory_bytes")) memory = std::max(memory, bytes);
-  if (memory > 0) rows += html_row({"highest memory", fmt::format("{:.2f} GiB", memory / kGibibyte)});
+  if (const std::optional<double> memory = highest(data.steps.of("max_memory_bytes"))) {
+    rows += html_row({"highest memory", fmt::format("{:.2f} GiB", *memory / kGibibyte)});
+  }
   for (const std::string& note : summary.notes) rows += html_row({"note", note});
   return table(rows);
 }
@@ -160,7 +175,7 @@ std::string ledger_table(const ReportState& state, const ReportData& data) {
     std::string end = cause.is_string() ? cause.get<std::string>() : "goes on";
     if (code.is_number_integer()) end += " (exit code " + std::to_string(code.get<int>()) + ")";
     const std::string last =
-        attempt.contains("last_step") ? number_in(attempt, "last_step") : std::to_string(last_step(data));
+        attempt.contains("last_step") ? number_in(attempt, "last_step") : std::to_string(data.steps.last_step);
     std::vector<std::string> cells = {number_in(attempt, "attempt"), time_in(attempt, "started"), duration(seconds),
                                       number_in(attempt, "first_step") + " to " + last,
                                       number_in(attempt, "redone_steps")};
@@ -179,11 +194,11 @@ std::string cost_table(const ReportState& state, const ReportData& data) {
   if (!state.price_per_hour) return {};
   const double cost = data.seconds(state.now) / kHour * *state.price_per_hour;
   std::string rows = html_row({"the run", money(cost) + " at " + money(*state.price_per_hour) + " an hour"});
-  const auto epochs = ReportData::values(data.steps, "epoch");
-  if (!epochs.empty() && epochs.rbegin()->second > 0) {
-    rows += html_row({"an epoch", fmt::format("{:.3g}", cost / epochs.rbegin()->second)});
+  const StepNumbers& epochs = data.steps.of("epoch");
+  if (!epochs.empty() && epochs.back().second > 0) {
+    rows += html_row({"an epoch", fmt::format("{:.3g}", cost / epochs.back().second)});
   }
-  const auto images = static_cast<double>(last_step(data) * state.summary.batch);
+  const auto images = static_cast<double>(data.steps.last_step * state.summary.batch);
   if (images > 0) rows += html_row({"1000 photos trained on", fmt::format("{:.3g}", cost / images * 1000)});
   return table(rows);
 }
@@ -197,7 +212,7 @@ std::string result_curves(const ReportData& data) {
 
 std::string step_curves(const ReportData& data) {
   std::string curves;
-  for (const Shown& shown : kSteps) curves += curve(data.steps, shown);
+  for (const Shown& shown : kSteps) curves += curve(data.steps.of(shown.key), shown);
   return curves.empty() ? "" : "<div class=\"curves\">\n" + curves + "</div>\n";
 }
 

@@ -29,7 +29,7 @@ struct ReportState {
 std::string html_row(const std::vector<std::string>& cells);  // escaped; "" where the last one is empty
 std::string html_section(const std::string& title, const std::string& content);  // "" without content
 
-// "done after step 60 of 60", "step 12 of 60, so far".
+// "done after step 60 of 60", "goes on: step 12 of 60; written 2026-11-30 17:00:00 (UTC)".
 std::string state_text(const ReportState& state, const ReportData& data);
 // What was trained on what, as a table.
 std::string facts_table(const ReportState& state, const ReportData& data);

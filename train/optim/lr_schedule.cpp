@@ -59,7 +59,7 @@ LrSchedule LrSchedule::from_options(const OptimOptions& options, std::int64_t to
   schedule.power = options.lr_power;
   if (schedule.curve == LrCurve::kPolynomial && schedule.learning_rate <= kPolynomialEnd) {
     throw ConfigError("learning_rate", "polynomial ends at 1e-7 and must begin above (got " +
-                                           std::to_string(schedule.learning_rate) + ")");
+                                           fmt::format("{}", schedule.learning_rate) + ")");
   }
   return schedule;
 }

@@ -16,6 +16,7 @@ struct MeasuredStep {
   std::int64_t resolution = 0;  // px
   std::int64_t batch = 0;       // photos of a step
   double seconds_per_step = 0;
+  bool class_images = false;  // as many of them beside the photos: with_prior_preservation
 };
 
 struct GpuOffer {

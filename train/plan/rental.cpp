@@ -30,7 +30,7 @@ const MeasuredStep* find_measured(const GpuOffer& offer, const PlannedRun& run) 
   for (const MeasuredStep& step : offer.measured) {
     const bool is_model = step.model == run.model || step.model == folder;
     if (is_model && step.method == run.config.run.method && step.resolution == *run.config.data.resolution &&
-        step.batch * run.ranks == run.batch) {
+        step.batch * run.ranks == run.batch && step.class_images == run.config.data.with_prior_preservation) {
       return &step;
     }
   }

@@ -122,10 +122,10 @@ StepEvent StepLog::event_of(const Pending& pending) {
   const std::optional<double> on_device = previous_ ? pending.numbers.seconds_after(*previous_) : std::nullopt;
   const double seconds = on_device.value_or(pending.elapsed - last_elapsed_);
   event.images_per_s = seconds > 0 ? static_cast<double>(run_.data.plan->shape().effective()) / seconds : 0;
-  event.time = pending.time;
-  event.elapsed = pending.elapsed;
+  event.elapsed = on_device ? last_elapsed_ + *on_device : pending.elapsed;
+  event.time = pending.time + (event.elapsed - pending.elapsed);  // when it ended, and not when it was queued
   event.max_memory_bytes = max_memory_bytes(run_.device);
-  last_elapsed_ = pending.elapsed;
+  last_elapsed_ = event.elapsed;
   add_ranks(event, pending);
   return event;
 }

@@ -41,8 +41,8 @@ class StepLog {
   struct Pending {
     std::uint64_t step;
     model::HostCopy numbers;
-    double time;     // s since 1970
-    double elapsed;  // s since the first step of this attempt began
+    double time;     // s since 1970, when the host was through with it: on a GPU it was queued then
+    double elapsed;  // s since the first step of this attempt began, likewise
     std::optional<double> overlapped_share;
   };
 

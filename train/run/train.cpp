@@ -117,8 +117,10 @@ void record_attempt(const Training& training, Run& run) {
     if (change) tell(training.observers, &Observer::on_warning, *change);
   }
   write_run_record(real_file_system(), run, {earlier, training.started});
-  const std::filesystem::path unstarted = training.folder.unstarted();  // they are in the record now
-  if (is_file(unstarted)) real_file_system().unlink(unstarted);
+  // The ones that did not start are in the record now, and the error was that of an earlier attempt.
+  for (const std::filesystem::path& file : {training.folder.unstarted(), training.folder.last_error()}) {
+    if (is_file(file)) real_file_system().unlink(file);
+  }
 }
 
 EndEvent end_of(const TrainResult& result, double seconds) {

@@ -29,8 +29,8 @@ struct TrainResult {
 // Runs `config` to its end or until `stop` asks. In a process that torchrun started it is one rank of the run; only
 // rank 0 calls the observers. Throws the types of model/base/error.h: what find_problems (preflight.h) reports before
 // anything is written, later CheckpointError, StorageError, OutOfMemoryError, NonFiniteError, PeerLostError. A failure
-// after the start leaves last_error.json in the run folder. notify and on_finish follow every end, before this returns,
-// but for a lost peer (138) where sdtune launch will restart the ranks.
+// after the start leaves last_error.json in the run folder, until another attempt begins. notify and on_finish follow
+// every end, before this returns, but for a lost peer (138) where sdtune launch will restart the ranks.
 //
 // `portrait_readers` makes what reads renders of synthetic people for identity evaluation (classifier_reader_source.h).
 TrainResult train(const TrainConfig& config, const std::vector<Observer*>& observers,

@@ -118,9 +118,10 @@ bool Trainer::lacks_validation() const {
   if (!is_validated_at(run_.first_step)) return false;
   if (run_.first_step == 0) return true;
   const ObserveOptions& options = run_.config.observe;
-  const bool there = options.validation_prompt.empty()
-                         ? has_step_line(run_.folder.validation(), run_.first_step)
-                         : has_preview(run_.folder.samples(), run_.first_step, options.num_validation_images);
+  // The images are written before the loss, and an earlier attempt may have had only one of both.
+  const bool there = (options.validation_prompt.empty() ||
+                      has_preview(run_.folder.samples(), run_.first_step, options.num_validation_images)) &&
+                     (options.validation_data_dir.empty() || has_step_line(run_.folder.validation(), run_.first_step));
   return run_.group->gather_text(there ? "there" : "missing").front() == "missing";  // as the first rank sees it
 }
 

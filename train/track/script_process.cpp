@@ -97,9 +97,9 @@ ScriptProcess::~ScriptProcess() {
   waitpid(process_, nullptr, 0);
 }
 
-bool ScriptProcess::send(const Json& message) {
+bool ScriptProcess::send(const Json& message, std::size_t most) {
   const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  if (is_gone_ || outgoing_.size() + line.size() > kMostQueued) return false;
+  if (is_gone_ || outgoing_.size() + line.size() > most) return false;
   outgoing_ += line;
   push();
   return !is_gone_;

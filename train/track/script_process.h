@@ -24,9 +24,11 @@ class ScriptProcess {
   ScriptProcess(const ScriptProcess&) = delete;
   ScriptProcess& operator=(const ScriptProcess&) = delete;
 
-  // Puts a line into the queue and gives the script what it takes now. False where the queue is full or the script is
-  // gone: the line is lost.
-  bool send(const Json& message);
+  // Puts a line into the queue and gives the script what it takes now. False where `most` bytes would wait then or the
+  // script is gone: the line is lost.
+  bool send(const Json& message, std::size_t most = kMostQueued);
+  // The last line, which the script ends by: it has its place in a full queue, too.
+  bool send_last(const Json& message) { return send(message, 2 * kMostQueued); }
   // The lines that have come since the last call. What is no JSON object is left out.
   std::vector<Json> replies();
   // Sends the rest and reads until the script ends. False when `seconds` are over before.

@@ -116,7 +116,8 @@ void TrackerLog::on_end(const EndEvent& event) {
   if (!process_) return;
   const std::string model =
       options_.report_model && !event.model_path.empty() ? std::filesystem::absolute(event.model_path).string() : "";
-  send({{"type", "end"}, {"code", static_cast<int>(event.code)}, {"cause", event.cause}, {"model", model}});
+  const Json end = {{"type", "end"}, {"code", static_cast<int>(event.code)}, {"cause", event.cause}, {"model", model}};
+  ++(process_->send_last(end) ? sent_ : lost_);
   const bool is_over = process_->wait(options_.tracker_timeout);
   read_replies();
   const std::int64_t missing = sent_ + lost_ - done_;

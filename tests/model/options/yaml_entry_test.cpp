@@ -22,6 +22,13 @@ TEST(YamlEntry, SaysWhatIsThere) {
   EXPECT_EQ(entry.find("absent"), nullptr);
 }
 
+TEST(YamlEntry, ReadsEveryWayToWriteANumber) {
+  const YamlValue value = parse_yaml("a: 1.5\nb: +1.5\nc: 15e-1\nd: \"1,5\"\ne: 1.5x\nf: \"\"\n", "t.yaml");
+  const YamlEntry entry(value, "t.yaml", {"a", "b", "c", "d", "e", "f"});
+  for (const char* key : {"a", "b", "c"}) EXPECT_EQ(entry.number(key, 2), 1.5) << key;
+  for (const char* key : {"d", "e", "f"}) EXPECT_THROW(entry.number(key, 2), ConfigError) << key;
+}
+
 TEST(YamlEntry, ErrorsNameLineAndWhatIsAllowed) {
   const YamlValue value = parse_yaml("name: A\nsize: 3\n", "t.yaml");
   const YamlEntry entry(value, "t.yaml", {"name", "size"});

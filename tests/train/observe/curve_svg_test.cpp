@@ -64,6 +64,18 @@ TEST(CurveSvg, SaysNameUnitAndExtremes) {
   EXPECT_THAT(svg, HasSubstr(">step</text>"));
 }
 
+// As the memory of a process that grows by some pages.
+TEST(CurveSvg, NumbersOfAnAxisDiffer) {
+  const std::string svg = curve_svg({"highest memory", "GiB", {{1, 5.80121}, {2, 5.80129}}});
+  for (const char* number : {">5.8012<", ">5.80125<", ">5.8013<"}) EXPECT_THAT(svg, HasSubstr(number));
+}
+
+TEST(CurveSvg, StepsHaveAllOfTheirDigits) {
+  const std::string svg = curve_svg({"loss", "", {{10000, 1}, {12345, 2}, {30000, 3}}});
+  for (const char* step : {">10000<", ">15000<", ">30000<"}) EXPECT_THAT(svg, HasSubstr(step));
+  EXPECT_THAT(svg, Not(HasSubstr("e+04")));
+}
+
 TEST(CurveSvg, FewValuesHaveDotsAndManyAMean) {
   Curve few{"loss", "", {}}, many{"loss", "", {}};
   for (int step = 1; step <= 40; ++step) few.points.emplace_back(step, step % 2);

@@ -1,6 +1,7 @@
 // What is compared with the real TensorBoard is in tests/python/test_observe.py; here are the faults.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include "model/base/json.h"
 #include "train/observe/metrics_log.h"
 #include "train/observe/preview.h"
+#include "train/observe/report_sections.h"
 
 namespace sdtune::train {
 namespace {
@@ -85,6 +87,33 @@ TEST_F(Logs, FailureWarnsOnceAndDoesNotThrow) {
   log.on_start(summary(0));
   for (std::int64_t step = 1; step <= 3; ++step) log.on_step(at_step(step));
   EXPECT_EQ(warnings, 1);
+}
+
+// As docs/cloud.md has them: in metrics.jsonl, in TensorBoard and the trackers (step_values), and in report.html.
+TEST_F(Logs, TheFourFiguresOfSeveralRanksAreEverywhere) {
+  MetricsLog log(real_file_system(), {});
+  log.on_start(summary(0));
+  for (std::int64_t step = 1; step <= 2; ++step) {
+    StepEvent event = at_step(step);
+    event.communication_share = event.overlapped_share = 0.25 * static_cast<double>(step);
+    event.straggler_ratio = 1 + 0.1 * static_cast<double>(step);
+    event.slowest_rank = step;
+    log.on_step(event);
+    const auto values = step_values(event);
+    for (const char* name : {"communication_share", "straggler_ratio", "slowest_rank", "overlapped_share"}) {
+      const auto is_it = [&](const auto& value) { return value.first == name; };
+      EXPECT_TRUE(std::any_of(values.begin(), values.end(), is_it)) << name;
+    }
+  }
+  std::ifstream file(folder_ / "metrics.jsonl");
+  std::string line;
+  std::getline(file, line);
+  EXPECT_EQ(Json::parse(line)["slowest_rank"].dump(), "1");  // a whole number
+  const std::string curves = step_curves(read_report_data(folder_));
+  for (const char* name : {"waiting for the network (%)", "slowest rank over the mean", "number of the slowest rank",
+                           "gradients that were sent early (%)"}) {
+    EXPECT_NE(curves.find("aria-label=\"" + std::string(name) + ": lowest"), std::string::npos) << name;
+  }
 }
 
 TEST_F(Logs, PreviewWritesNoGridForOneImage) {

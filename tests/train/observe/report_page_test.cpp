@@ -13,6 +13,7 @@
 namespace sdtune::train {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -82,7 +83,7 @@ TEST_F(Report, IsWrittenEveryHalfMinute) {
   now_ += 1;
   scratch_.write("metrics.jsonl", "{\"attempt\":1,\"step\":7,\"loss\":0.5}\n");
   report.on_step({});
-  EXPECT_THAT(text(), HasSubstr("goes on: step 7 of 60"));
+  EXPECT_THAT(text(), ContainsRegex("goes on: step 7 of 60; written 20..-..-.. ..:..:.. .UTC.<"));
   EXPECT_THAT(text(), HasSubstr("http-equiv=\"refresh\""));
   std::filesystem::remove(path_);
   now_ += 29;
@@ -296,6 +297,51 @@ TEST_F(Report, LeavesOutImagesOfStepsThatAreNotDoneYet) {
   EXPECT_THAT(text(), Not(HasSubstr("alt=\"step 80")));
 }
 
+// The file has them until this attempt validates for the first time.
+TEST_F(Report, LeavesOutValidationsOfStepsThatAreNotDoneYet) {
+  scratch_.write("validation.jsonl",
+                 "{\"step\":0,\"loss\":0.5}\n{\"step\":40,\"loss\":0.25}\n{\"step\":60,\"loss\":9}\n");
+  RunSummary resumed = summary();
+  resumed.first_step = 40;
+  ReportPage report = page(real_file_system());
+  report.on_start(resumed);
+  now_ += 30;
+  report.on_step({});
+  EXPECT_THAT(text(), HasSubstr("validation loss: lowest 0.25, highest 0.5, last 0.25"));
+  report.on_validation(validation(60));
+  report.on_end({RunEnd::kDone, 60, 60});
+  EXPECT_THAT(text(), HasSubstr("validation loss: lowest 0.25, highest 9, last 9"));
+}
+
+TEST_F(Report, SaysTheHighestMemoryOfAllAttempts) {
+  scratch_.write("metrics.jsonl",
+                 "{\"attempt\":1,\"step\":1,\"max_memory_bytes\":1073741824}\n"
+                 "{\"attempt\":1,\"step\":2,\"max_memory_bytes\":4294967296}\n"
+                 "{\"attempt\":2,\"step\":3,\"max_memory_bytes\":2147483648}\n");
+  ReportPage report = page(real_file_system());
+  report.on_start(summary());
+  report.on_end({RunEnd::kDone, 60, 60});
+  EXPECT_THAT(text(), HasSubstr("<td>highest memory</td><td>4.00 GiB</td>"));
+}
+
+// A resumed run may have another prompt, of which there are no images yet; config.yaml quotes its own.
+TEST_F(Report, SaysThePromptThatItsImagesHave) {
+  for (const char* step : {"00000000", "00000040"}) {
+    const std::string name = "samples/step-" + std::string(step) + "/00_seed-3.png";
+    write_grey(name, 99);  // makes the folder
+    model::write_png(real_file_system(), scratch_.path() / name, Image{8, 8, std::vector<std::uint8_t>(192, 99)},
+                     {{"prompt", "a man: \"old\""}});
+  }
+  scratch_.write("config.yaml", "# Validation\nvalidation_prompt: \"a woman\"  # --validation-prompt\n");
+  RunSummary resumed = summary();
+  resumed.first_step = 40;
+  ReportPage report = page(real_file_system());
+  report.on_start(resumed);
+  report.on_end({RunEnd::kDone, 60, 60});
+  EXPECT_THAT(text(), HasSubstr("<p>a man: &quot;old&quot;</p>"));
+  EXPECT_THAT(text(), Not(HasSubstr("<p>&quot;a woman&quot;</p>")));
+}
+
 TEST_F(Report, ShowsAllPairsThatWereGenerated) {
   for (std::int64_t i = 0; i < 16; ++i) {
     const std::string name = (i < 10 ? "0" : "") + std::to_string(i) + "_seed-" + std::to_string(i) + ".png";
@@ -336,6 +382,18 @@ TEST_F(Report, ThatWarnsOfItselfDoesSoOnce) {
   report.on_end({RunEnd::kFailed});
   report.on_warning({"report_to", "has not taken all", ""});
   EXPECT_EQ(warnings.size(), 1U);
+}
+
+TEST(ReportData, HasTheNumbersOfEachStepOnce) {
+  const test::ScratchFolder scratch;
+  scratch.write("metrics.jsonl",
+                "{\"step\":1,\"loss\":0.5}\n{\"step\":2,\"loss\":null}\n{\"step\":3,\"loss\":9,\"lr\":2}\nno line\n"
+                "{\"step\":2,\"loss\":0.25}\n{\"step\":3,\"skipped\":true}\n");
+  const StepColumns steps = read_report_data(scratch.path()).steps;
+  EXPECT_EQ(steps.last_step, 3);
+  EXPECT_EQ(steps.of("loss"), (StepNumbers{std::pair(1.0, 0.5), std::pair(2.0, 0.25)}));
+  EXPECT_EQ(steps.of("lr"), (StepNumbers{std::pair(3.0, 2.0)}));
+  EXPECT_TRUE(steps.of("skipped").empty());
 }
 
 TEST(ReportData, HasTheLikenessOfOneEvaluationOnly) {

@@ -66,7 +66,12 @@ TEST(LrSchedule, RefusesARateThatPolynomialCannotReach) {
   OptimOptions options;
   options.lr_scheduler = "polynomial";
   options.learning_rate = 1e-8;
-  EXPECT_THROW(LrSchedule::from_options(options, 10, 1), ConfigError);
+  try {
+    LrSchedule::from_options(options, 10, 1);
+    FAIL() << "it is taken";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(error.problems().front().what.find("(got 1e-08)"), std::string::npos) << error.what();
+  }
   EXPECT_THROW(parse_lr_curve("square"), ConfigError);
 }
 

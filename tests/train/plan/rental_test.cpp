@@ -122,6 +122,20 @@ TEST(Rental, PrefersAMeasuredStepOfTheSameRun) {
   EXPECT_NEAR(rentals[1].hours, 1.0 + 5e14 / (100e12 * 0.25) / 3600, 1e-9);
 }
 
+// As many class images as photos are computed in each step, about twice the work.
+TEST(Rental, AStepWithClassImagesIsAnother) {
+  const test::ScratchFolder scratch;
+  std::string with_images = kTwo;
+  with_images.insert(with_images.find("}]"), ", class_images: true");
+  for (const bool has_images : {false, true}) {
+    RunPlan plan = plan_of_20_gb();
+    plan.run.config.run.method = "lora";
+    plan.run.config.data.with_prior_preservation = has_images;
+    EXPECT_EQ(price_run(plan, read_gpu_table(table_of(scratch, kTwo)))[1].is_measured, !has_images);
+    EXPECT_EQ(price_run(plan, read_gpu_table(table_of(scratch, with_images)))[1].is_measured, has_images);
+  }
+}
+
 TEST(GpuTable, TheOneThatComesIsRead) {
   const GpuTable table = read_gpu_table(find_shared_file("configs/gpus.yaml"));
   EXPECT_GE(table.offers.size(), 8u);

@@ -236,10 +236,12 @@ TEST_F(TrainEnds, WithWhatWasTrainedSavedWhereOnlyAValidationFailed) {
   EXPECT_EQ(thrower_.ends, (std::vector<RunEnd>{RunEnd::kFailed}));
   EXPECT_EQ(thrower_.step_of_end, 2);
   // Nothing is lost: the run resumes from there.
+  EXPECT_EQ(last_error()["exit_code"], 1);
   thrower_.in_validation = nullptr;
   config_.checkpoint.resume_from_checkpoint = "latest";
   run();
   EXPECT_EQ(thrower_.ends.back(), RunEnd::kDone);
+  EXPECT_FALSE(std::filesystem::exists(run_folder(config_).last_error())) << "it is that of the attempt before";
 }
 
 // A model of many gigabytes whose export was killed would lie beside the new run for ever.

@@ -42,6 +42,8 @@ TEST(ScriptProcess, OneThatReadsNothingFillsTheQueueAndNeverBlocks) {
   EXPECT_LE(taken, limit + 1);  // the socket itself holds some
   EXPECT_FALSE(process.is_gone());
   EXPECT_TRUE(process.send(1)) << "a short line still fits";
+  EXPECT_FALSE(process.send(megabyte));
+  EXPECT_TRUE(process.send_last(megabyte)) << "the end has its place";
   EXPECT_FALSE(process.wait(0.05));
 }
 
