@@ -84,7 +84,7 @@ APP = {
     "app/completion": ["app/commands", "model/base", "model/options"],
     "app/convert": ["app/cli", "app/commands", *WHOLE_MODEL],
     "app/hub": ["app/cli", "app/commands", "app/ui", *WHOLE_MODEL, "train/observe"],
-    "app/inspect": ["app/commands", *WHOLE_MODEL, *WHOLE_TRAIN],
+    "app/inspect": ["app/cli", "app/commands", *WHOLE_MODEL, *WHOLE_TRAIN],
     "app/prove": ["app/cli", "app/commands", *WHOLE_MODEL, *WHOLE_TRAIN],
     "app/commands": ["app/cli", "app/launch", "app/ui", *WHOLE_MODEL, *WHOLE_TRAIN],
 }

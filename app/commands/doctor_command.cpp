@@ -10,6 +10,7 @@
 #include "app/commands/photo_json.h"
 #include "app/commands/training_arguments.h"
 #include "app/commands/written_paths.h"
+#include "model/base/printable.h"
 #include "model/machine/machine_text.h"
 #include "model/options/option_group.h"
 #include "train/config/preset.h"
@@ -95,9 +96,10 @@ class DoctorCommand : public Command {
     for (const train::Photo& photo : report.folder.photos) {
       const std::string faces =
           photo.analysis && photo.analysis->searched ? std::to_string(photo.analysis->faces.size()) : "?";
-      std::printf("%-32s %5lld x %-5lld sharpness %.3f  faces %s  \"%s\"\n", photo.name.c_str(),
+      std::printf("%-32s %5lld x %-5lld sharpness %.3f  faces %s  \"%s\"\n", printable(photo.name).c_str(),
                   static_cast<long long>(photo.width), static_cast<long long>(photo.height),
-                  photo.analysis ? photo.analysis->signs.sharpness : 0.0, faces.c_str(), photo.caption.c_str());
+                  photo.analysis ? photo.analysis->signs.sharpness : 0.0, faces.c_str(),
+                  printable(photo.caption).c_str());
     }
     print_problems(report.folder.bad);
     print_advice({report.folder.warnings, {}});

@@ -16,6 +16,7 @@
 #include "app/commands/eval_options.h"
 #include "app/commands/written_paths.h"
 #include "app/ui/progress_line.h"
+#include "model/base/printable.h"
 #include "model/core/device.h"
 #include "model/core/tf32_scope.h"
 #include "model/files/file_system.h"
@@ -112,7 +113,7 @@ class EvalCommand : public Command {
     if (options_.base.empty()) check_found_base(tuned, base);
     std::fprintf(stderr, "model    %s (%s)\nbase     %s\nsubject  %llu, \"%s\", %lld photos\ndevice   %s, %s\n",
                  chosen.folder.c_str(), chosen.reason.c_str(), base_folder.c_str(),
-                 static_cast<unsigned long long>(subject.number), plan_.subject_words.c_str(),
+                 static_cast<unsigned long long>(subject.number), printable(plan_.subject_words).c_str(),
                  static_cast<long long>(subject.references.size(0)), model::describe_device(device).c_str(),
                  model::dtype_name(dtype).c_str());
     const train::ModelImageOptions generation{.steps = options_.steps,

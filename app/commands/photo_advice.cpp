@@ -2,13 +2,15 @@
 
 #include <cstdio>
 
+#include "model/base/printable.h"
+
 namespace sdtune::app {
 
 void print_advice(const train::Diagnosis& advice) {
   for (const Problem& warning : advice.warnings) {
     std::fprintf(stderr, "sdtune: warning: %s\n", warning.line().c_str());
   }
-  for (const std::string& note : advice.notes) std::fprintf(stderr, "sdtune: note: %s\n", note.c_str());
+  for (const std::string& note : advice.notes) std::fprintf(stderr, "sdtune: note: %s\n", printable(note).c_str());
 }
 
 Json problems_json(const std::vector<Problem>& problems) {

@@ -8,6 +8,7 @@
 #include "app/commands/photo_json.h"
 #include "app/commands/training_arguments.h"
 #include "app/ui/progress_bar.h"
+#include "model/base/printable.h"
 #include "model/options/option_group.h"
 #include "train/config/preset.h"
 #include "train/portrait/evaluate/classifier_reader_source.h"
@@ -33,7 +34,7 @@ class PrepareCommand : public Command {
     const train::PreparedRun prepared =
         train::prepare(options_.loaded.config, {&progress}, train::evaluate::classifier_reader_source(), stop);
     if (prepared.code != ExitCode::kDone) return static_cast<int>(prepared.code);
-    for (const std::string& note : prepared.notes) std::fprintf(stderr, "note     %s\n", note.c_str());
+    for (const std::string& note : prepared.notes) std::fprintf(stderr, "note     %s\n", printable(note).c_str());
     if (json_) {
       print_report(prepared);
     } else {

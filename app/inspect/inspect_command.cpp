@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "app/cli/print_json.h"
 #include "app/commands/command.h"
 #include "model/base/printable.h"
 #include "model/options/option_group.h"
@@ -84,7 +85,7 @@ class InspectCommand : public Command {
     Json json = inspect_path(arguments.positionals.front());
     json["path"] = arguments.positionals.front();
     if (json_) {
-      std::puts(json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+      print_json(json);
     } else {
       print(json, "");
     }

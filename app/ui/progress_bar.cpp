@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "model/base/printable.h"
+
 namespace sdtune::app {
 namespace {
 
@@ -58,7 +60,7 @@ void ProgressBar::on_generation(const train::GenerationEvent& event) {
 
 void ProgressBar::on_start(const train::RunSummary& summary) {
   first_step_ = summary.first_step;
-  line_.message("model    " + summary.base + " (" + summary.pipeline_class + ")");
+  line_.message("model    " + printable(summary.base) + " (" + summary.pipeline_class + ")");
   line_.message(fmt::format("trains   {} ({}", fmt::join(summary.components, ", "), summary.method) +
                 "): " + count_text(summary.trainable_parameters) + " of " + count_text(summary.total_parameters) +
                 " parameters");
@@ -67,7 +69,8 @@ void ProgressBar::on_start(const train::RunSummary& summary) {
   line_.message("steps    " + steps_text(summary));
   line_.message("seed     " + std::to_string(summary.seed));
   line_.message("output   " + summary.output.string());
-  for (const std::string& note : summary.notes) line_.message("note     " + note);
+  // Folders, which may come with a data set, stand in them by name.
+  for (const std::string& note : summary.notes) line_.message("note     " + printable(note));
 }
 
 void ProgressBar::on_phase(const std::string& name, std::int64_t done, std::int64_t total) {

@@ -18,11 +18,16 @@ namespace {
 
 class ReadFile {
  public:
+  // O_NONBLOCK: opening a FIFO must not wait for a writer. A device may have no end.
   ReadFile(const std::filesystem::path& path, PageCache cache)
-      : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+      : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (descriptor_ < 0) fail();
     struct stat info {};
-    drops_ = cache == PageCache::kDrop && ::fstat(descriptor_, &info) == 0 && info.st_size >= kLargeFile;
+    if (::fstat(descriptor_, &info) != 0 || !S_ISREG(info.st_mode)) {
+      ::close(descriptor_);
+      throw DataError(path_.string(), "is not a file");
+    }
+    drops_ = cache == PageCache::kDrop && info.st_size >= kLargeFile;
 #if defined(__linux__)
     ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
 #endif

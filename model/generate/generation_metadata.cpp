@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 // Options that name files, alone or with more behind a colon.
 constexpr std::array kFileOptions = {"vae", "init_image", "embedding", "lora"};
+constexpr std::int64_t kMostAtOnce = 1024;  // images of a batch, as sample's --batch allows
 
 Json json_of_field(const Field& field) {
   const auto as_json = [](const auto* value) -> Json {
@@ -173,8 +174,10 @@ AppliedMetadata apply_metadata(const Json& metadata, const std::string& where, c
   if (!problems.empty()) throw ConfigError(std::move(problems));
   require_files(file_values(taken), applied.files, where);
   if (given.count("seed") > 0) applied.batch = {options.seed, 1};
-  const std::int64_t place = options.seed - applied.batch.first_seed;
-  if (place < 0 || place >= applied.batch.count)
+  // All of the batch is generated again. Seeds begin with 0, so that no difference of two overflows.
+  const auto [first_seed, count] = applied.batch;
+  const bool is_batch = first_seed >= 0 && count >= 1 && count <= kMostAtOnce;
+  if (!is_batch || options.seed < first_seed || options.seed - first_seed >= count)
     throw ConfigError(where, "holds metadata whose seed is not in their batch");
   return applied;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/base/error.h"
+#include "model/base/json.h"
 #include "model/files/file_system.h"
 #include "model/files/install_paths.h"
 #include "model/options/yaml.h"
@@ -61,7 +62,11 @@ std::vector<PromptLine> prompts_of_text(const fs::path& path) {
   for (std::string line; std::getline(lines, line);) {
     ++number;
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-    if (!line.empty() && line.front() != '#') prompts.push_back({line, line_of_file(path, number)});
+    if (line.empty() || line.front() == '#') continue;
+    if (valid_text(line) != line) {
+      throw ConfigError(line_of_file(path, number), "is not UTF-8", "save the file as UTF-8 text");
+    }
+    prompts.push_back({line, line_of_file(path, number)});
   }
   return prompts;
 }

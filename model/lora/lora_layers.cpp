@@ -15,16 +15,26 @@ void append(std::vector<LoraLayer>& list, const std::string& component, const to
   }
 }
 
-// '*' stands for any run of characters.
+// '*' stands for any run of characters. Where a letter differs only the last '*' takes one more: a LoRA file holds
+// patterns too, and tries of every '*' would have no end.
 bool matches(std::string_view pattern, std::string_view text) {
-  if (pattern.empty()) return text.empty();
-  if (pattern.front() == '*') {
-    for (std::size_t skipped = 0; skipped <= text.size(); ++skipped) {
-      if (matches(pattern.substr(1), text.substr(skipped))) return true;
+  std::size_t at = 0, begin = 0;  // of the text: what is compared now, and where the part behind the last '*' began
+  std::size_t place = 0, behind_star = std::string_view::npos;  // the same of the pattern
+  while (at < text.size()) {
+    if (place < pattern.size() && pattern[place] == '*') {
+      behind_star = ++place;
+      begin = at;
+    } else if (place < pattern.size() && pattern[place] == text[at]) {
+      ++place;
+      ++at;
+    } else if (behind_star != std::string_view::npos) {
+      place = behind_star;
+      at = ++begin;
+    } else {
+      return false;
     }
-    return false;
   }
-  return !text.empty() && pattern.front() == text.front() && matches(pattern.substr(1), text.substr(1));
+  return pattern.find_first_not_of('*', place) == std::string_view::npos;
 }
 
 }  // namespace

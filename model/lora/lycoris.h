@@ -23,7 +23,7 @@ const std::vector<std::string>& lycoris_names();
 //   LoKr: the Kronecker product of w1 and w2, each whole or as a product (Yeh et al., "LyCORIS", ICLR 2024);
 //   LoCon in Tucker form: up mid down, three convolutions of which the middle one has the kernel;
 // the first two in Tucker form too (hada_t1, hada_t2, lokr_t2). `alpha` unset: the rank. Throws WeightError naming
-// `where` when a tensor is missing or the shapes do not fit.
+// `where` when a tensor is missing, or the shapes do not fit or would make a product that fills the memory.
 torch::Tensor lycoris_delta(const LycorisFactors& factors, std::optional<double> alpha,
                             const std::vector<std::int64_t>& shape, const std::string& where);
 

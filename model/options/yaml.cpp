@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <sstream>
 
@@ -120,6 +121,7 @@ class TreeBuilder : public YAML::EventHandler {
   struct Open {
     YamlValue value;
     std::optional<std::string> key;
+    std::map<std::string, int> lines = {};  // of the keys: a search for each among all before it would have no end
   };
 
   static int line_of(const YAML::Mark& mark) { return mark.line + 1; }
@@ -191,12 +193,11 @@ class TreeBuilder : public YAML::EventHandler {
 
   void add_key(Open& parent, const YamlValue& key) {
     if (key.kind != YamlValue::Kind::kScalar) throw ConfigError(place(where_, key.line), "a key must be a word");
-    for (const auto& [name, value] : parent.value.entries) {
-      if (name == key.text) {
-        duplicates_.push_back({place(where_, key.line),
-                               "key " + name + " is given twice (first in line " + std::to_string(value.line) + ")",
-                               ""});
-      }
+    const auto [first, is_new] = parent.lines.emplace(key.text, key.line);
+    if (!is_new) {
+      duplicates_.push_back(
+          {place(where_, key.line),
+           "key " + key.text + " is given twice (first in line " + std::to_string(first->second) + ")", ""});
     }
     parent.key = key.text;
   }

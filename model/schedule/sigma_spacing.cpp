@@ -17,8 +17,12 @@ std::vector<double> to_vector(const torch::Tensor& tensor) {
   return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
 }
 
-double number_or(const Json& config, const char* key, double fallback) {
-  return config.contains(key) && config[key].is_number() ? config[key].get<double>() : fallback;
+// The end of a curve, which is straight in a root or in the logarithm.
+double sigma_or(const Json& config, const char* key, double fallback) {
+  if (!config.contains(key) || !config[key].is_number()) return fallback;
+  const auto sigma = config[key].get<double>();
+  if (sigma > 0) return sigma;
+  throw ConfigError(key, "is no noise level of a curve (got " + config[key].dump() + "; allowed: x > 0)");
 }
 
 }  // namespace
@@ -86,8 +90,8 @@ std::string curve_fault(SigmaCurve curve) {
 
 std::vector<double> curve_sigmas(SigmaCurve curve, double min, double max, std::int64_t count, const Json& config) {
   if (curve != SigmaCurve::kLu) {
-    min = number_or(config, "sigma_min", min);
-    max = number_or(config, "sigma_max", max);
+    min = sigma_or(config, "sigma_min", min);
+    max = sigma_or(config, "sigma_max", max);
   }
   std::vector<double> out;
   if (curve == SigmaCurve::kKarras) {

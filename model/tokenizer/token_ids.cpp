@@ -13,6 +13,7 @@ namespace sdtune {
 namespace {
 
 constexpr std::int64_t kWrongId = -1;
+constexpr int kMostLevels = 64;  // of objects and lists: what walks through a value goes as deep as it is
 
 // Hears of each key and value as it is parsed, and keeps tokens out of the tree.
 class TokenCollector {
@@ -72,10 +73,14 @@ std::unordered_map<std::string, std::int64_t> TokenIds::checked(const std::strin
 TokenizerJson read_tokenizer_json(const std::filesystem::path& path, const std::vector<std::string>& place) {
   TokenizerJson out;
   TokenCollector collector(out.tokens, place);
-  out.json = SortedJson::parse(
-      read_file(path, kMostTokenizerBytes),
-      [&](int depth, SortedJson::parse_event_t event, SortedJson& parsed) { return collector(depth, event, parsed); },
-      false);
+  const auto take = [&](int depth, SortedJson::parse_event_t event, SortedJson& parsed) {
+    if (depth > kMostLevels) {
+      throw WeightError(path.string(), "is nested too deep (allowed: " + std::to_string(kMostLevels) + " levels)",
+                        "download the tokenizer again");
+    }
+    return collector(depth, event, parsed);
+  };
+  out.json = SortedJson::parse(read_file(path, kMostTokenizerBytes), take, false);
   if (out.json.is_discarded()) throw WeightError(path.string(), "is not valid JSON", "download the tokenizer again");
   return out;
 }

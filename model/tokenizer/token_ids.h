@@ -41,7 +41,7 @@ struct TokenizerJson {
 };
 
 // Parses a file; the tokens are the object under the keys `place` (none: the file's own object). Throws WeightError:
-// absent, larger than a tokenizer's, not JSON.
+// absent, larger than a tokenizer's, not JSON, nested too deep.
 TokenizerJson read_tokenizer_json(const std::filesystem::path& path, const std::vector<std::string>& place);
 
 }  // namespace sdtune

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,11 @@ def columns_of(stream: TextIO) -> int:
         return given if given > 0 else os.get_terminal_size(stream.fileno()).columns or USUAL_COLUMNS
     except (AttributeError, ValueError, OSError):
         return USUAL_COLUMNS
+
+
+def printable(text: str) -> str:
+    """The text with control characters written out as the program does: names of folders stand in notes."""
+    return re.sub("[\x00-\x1f\x7f-\x9f]", lambda found: "".join(f"\\x{byte:02x}" for byte in found[0].encode()), text)
 
 
 class TerminalBar:
@@ -81,7 +87,7 @@ class TerminalBar:
                             ("images", f"{event.images} of {event.resolution} px"),
                             ("steps", f"{event.total_steps}, batch {event.batch}"), ("seed", str(event.seed)),
                             ("output", str(event.output)), *(("note", note) for note in event.notes)):
-            self.message(f"{label:<8} {text}")
+            self.message(f"{label:<8} {printable(text)}")
 
     def on_phase(self, name: str, done: int, total: int) -> None:
         if total:

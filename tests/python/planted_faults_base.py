@@ -127,6 +127,7 @@ TOKENIZER: dict[str, Fault] = {
     "merge of three tokens": content(MERGES, "#version: 0.2\na b c\n"),
     "merge that the vocabulary lacks": content(MERGES, "#version: 0.2\nqqqqq zzzzz\n"),
     "tokenizer.json without a model": content(SINGLE, "{}"),
+    "tokenizer.json that is nested too deep": content(SINGLE, '{"model": {}, "added_tokens": ' + "[" * 10**6 + "]" * 10**6 + "}"),
     "tokenizer.json of another kind": single(type="Unigram"),
     "tokenizer.json of a kind that is a number": single(type=5),
     "tokenizer.json without merges": single(merges=None),
@@ -152,6 +153,9 @@ SCHEDULERS: dict[str, Fault] = {
     "unknown scheduler": config(INDEX, scheduler=["diffusers", "EulerScheduler"]),
     "two curves of sigmas": both(config(INDEX, scheduler=["diffusers", "EulerDiscreteScheduler"]),
                                  config(SCHEDULER, use_karras_sigmas=True, use_exponential_sigmas=True)),
+    "curve of sigmas below 0": both(config(INDEX, scheduler=["diffusers", "EulerDiscreteScheduler"]),
+                                    config(SCHEDULER, use_karras_sigmas=True, sigma_min=-1),
+                                    option("--with-prior-preservation", "--class-num-inference-steps", "4")),
     "no scheduler": without("scheduler"),
     "more steps than the schedule has": both(
         config(SCHEDULER, num_train_timesteps=500), option("--with-prior-preservation", "--class-num-inference-steps", "600")),

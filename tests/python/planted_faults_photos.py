@@ -70,6 +70,7 @@ PHOTOS: dict[str, Fault] = {
                                   SIGNATURE + png_header(0, 8) + chunk(b"IDAT", b"") + chunk(b"IEND", b"")),
     "photo that is too large": photo("large.png",
                                      SIGNATURE + png_header(90000, 90000) + chunk(b"IDAT", b"") + chunk(b"IEND", b"")),
+    "photo that is a strip": photo("strip.png", encoded("PNG", size=(1, 1001))),
     "HEIC that is damaged": photo("damaged.heic", HEIC),
     "JPEG that ends in its header": photo("header.jpg", b"\xff\xd8\xff\xe0\x00\x10JFIF"),
     "JPEG without a marker": photo("marker.jpg", b"\xff\xd8\xff\xe0\x00\x04ab" + b"no marker here"),

@@ -40,4 +40,5 @@ YAML: dict[str, Fault] = {
     "option by two names": file("output: a\noutput_dir: b\n"),
     "option with a NUL byte": file('instance_prompt: "a\\0b"\n'),
     "preset of the base with an unknown key": content("base/sdtune_defaults.yaml", "learning_rato: 1\n"),
+    "preset of the base with a command": content("base/sdtune_defaults.yaml", "on_finish: echo\n"),
 }

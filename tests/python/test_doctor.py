@@ -52,6 +52,16 @@ def test_clean_sets_raise_no_alarm(photos: Path) -> None:
     assert len(report["photos"]) == 5
 
 
+def test_names_and_captions_command_no_terminal(tmp_path: Path) -> None:
+    shutil.copy(next(ME.glob("*.png")), tmp_path / "a\x1b[2J.png")
+    (tmp_path / "a\x1b[2J.txt").write_text("a \x1b]0;owned\x07 person \x9b2J", encoding="utf-8")
+    ended = run(["doctor", "--images", str(tmp_path), "--resolution=64"])
+    said = ended.stdout + ended.stderr
+    assert ended.returncode == 0, said
+    assert "a\\x1b[2J.png" in said and "a \\x1b]0;owned\\x07 person \\xc2\\x9b2J" in said
+    assert not any(ord(letter) < 32 and letter != "\n" or 127 <= ord(letter) < 160 for letter in said), said
+
+
 def test_rendered_people_raise_no_alarm(tmp_path: Path) -> None:
     for subject in (11, 12):
         folder = tmp_path / str(subject)

@@ -77,11 +77,12 @@ def test_a_name_commands_no_terminal(model: Path) -> None:
     weights["a\x1b]0;owned\x07\x9b2J"] = torch.zeros(1)
     save_file(weights, model / UNET)
     for words in (["sample", "--model", model, "--prompt", "a", "--output", model.parent / "out", "--device", "cpu"],
-                  ["inspect", model], ["inspect", model / UNET]):
+                  ["inspect", model], ["inspect", model / UNET], ["inspect", model, "--json"]):
         ended = limited(*words)
         said = ended.stdout + ended.stderr
         assert not any(ord(letter) < 32 and letter != "\n" or 127 <= ord(letter) < 160 for letter in said), said
     assert "a\\x1b]0;owned\\x07\\xc2\\x9b2J" in limited("inspect", model).stdout
+    assert json.loads(limited("inspect", model, "--json").stdout)["components"]["unet"]["unexpected"] == ["a\x1b]0;owned\x07\x9b2J"]
 
 
 def test_a_tensor_without_numbers_has_no_huge_sides(tmp_path: Path) -> None:

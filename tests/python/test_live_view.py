@@ -93,6 +93,15 @@ def test_the_terminal_s_bar_is_bounded_too() -> None:
     assert "step 1000/1000" in stream.text and "loss 0.001  lr 0.0001  4 photos/s  ETA 00:00" in stream.text
 
 
+def test_names_of_folders_command_no_terminal() -> None:
+    stream = io.StringIO()
+    _terminal_bar.TerminalBar(stream).on_start(SimpleNamespace(
+        first_step=0, total_steps=1, base="b\x1b[2J", pipeline_class="P", method="full", components=["unet"], device="cpu",
+        dtype="float32", images=1, resolution=32, batch=1, seed=1, output="o", notes=["1_\x1b]0;owned\x07\x9b"]))
+    assert "model    b\\x1b[2J (P)\n" in stream.getvalue()
+    assert "note     1_\\x1b]0;owned\\x07\\xc2\\x9b\n" in stream.getvalue()
+
+
 def test_texts_of_users_are_escaped_and_nothing_grows_without_bound() -> None:
     recorder = _progress.Recorder()
     recorder.on_preparation(SimpleNamespace(preset="", generation=[HOSTILE]))

@@ -9,8 +9,10 @@
 namespace sdtune::train {
 namespace {
 
+constexpr const char* kOwnStart = "sdtune_defaults";  // no file of configs/ begins so
+
 std::filesystem::path own_defaults(const std::filesystem::path& base_folder, const std::string& method) {
-  return base_folder / (method == "full" ? "sdtune_defaults.yaml" : "sdtune_defaults_" + method + ".yaml");
+  return base_folder / (kOwnStart + (method == "full" ? std::string() : "_" + method) + ".yaml");
 }
 
 }  // namespace
@@ -37,6 +39,10 @@ std::filesystem::path find_base_defaults(const std::filesystem::path& base_folde
   const std::filesystem::path own = own_defaults(base_folder, method);
   if (is_file(own)) return own;
   return find_family_defaults(base_family(base_folder), method);
+}
+
+bool is_own_default(const std::filesystem::path& defaults) {
+  return defaults.filename().string().starts_with(kOwnStart);
 }
 
 std::vector<std::filesystem::path> own_base_defaults(const std::filesystem::path& base_folder) {

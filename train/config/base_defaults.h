@@ -16,6 +16,9 @@ std::string base_family(const std::filesystem::path& base_folder);
 // else none (empty).
 std::filesystem::path find_base_defaults(const std::filesystem::path& base_folder, const std::string& method);
 
+// Whether what find_base_defaults gave came with the base and not with the installation.
+bool is_own_default(const std::filesystem::path& defaults);
+
 // The base's own files with defaults, of every method that it has one for: what is tuned from it takes them along.
 std::vector<std::filesystem::path> own_base_defaults(const std::filesystem::path& base_folder);
 

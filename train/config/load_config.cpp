@@ -80,6 +80,42 @@ void drop_replaced(const FieldList& fields, const std::vector<Setting>& later, s
   }
 }
 
+// What the defaults in a model's folder may not say, which may come from anywhere: they say how to train, and not what
+// is run, which servers hear of it, or which files and folders of the user's are read, written or deleted.
+constexpr const char* kOfTheUserAlone[] = {
+    "base",
+    "output",
+    "overwrite",
+    "images",
+    "concepts",
+    "class_data_dir",
+    "validation_data_dir",
+    "cache_dir",
+    "face_model",
+    "identity_model",
+    "resume_from_checkpoint",
+    "report_to",
+    "report_model",
+    "tracker_project_name",
+    "tracker_run_name",
+    "on_finish",
+    "notify",
+    "preemption",
+    "preemption_address",
+};
+
+// Of the defaults in a base's own folder; those of the installation come with the program.
+void take_out_what_users_say(const FieldList& fields, std::vector<Setting>& settings, std::vector<Problem>& problems) {
+  for (const char* option : kOfTheUserAlone) {
+    std::erase_if(settings, [&](const Setting& setting) {
+      if (!is_of(fields, setting, option)) return false;
+      problems.push_back({setting.origin, std::string(option) + " is not for the defaults of a model to say",
+                          "give it yourself, by a flag or --config"});
+      return true;
+    });
+  }
+}
+
 // `find_defaults`: RunOptions -> the YAML file of defaults, or an empty path.
 template <typename FindDefaults>
 LoadedConfig load(const std::filesystem::path& config_file, const std::vector<Setting>& flags,
@@ -94,6 +130,7 @@ LoadedConfig load(const std::filesystem::path& config_file, const std::vector<Se
   const TrainConfig chosen = chosen_by_user(file_settings, flags);
   const std::filesystem::path defaults = find_defaults(chosen.run);
   if (!defaults.empty()) base_settings = settings_from_yaml(defaults, loaded.problems);
+  if (is_own_default(defaults)) take_out_what_users_say(fields, base_settings, loaded.problems);
   loaded.config.preset = defaults.string();
   drop_rates_for_prodigy(chosen, base_settings, loaded.config);
   drop_steps_for_epochs(chosen, base_settings);

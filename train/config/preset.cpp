@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "model/base/printable.h"
 #include "model/files/install_paths.h"
 
 #include "train/config/base_defaults.h"
@@ -36,8 +37,7 @@ std::vector<std::pair<std::string, std::string>> values_in(const fs::path& file)
 
 // A base's own file has the same name everywhere, so its folder is named as well.
 std::string shown_name(const fs::path& preset) {
-  const bool is_of_base = preset.filename().string().starts_with("sdtune_defaults");
-  return (is_of_base ? preset.parent_path().filename() / preset.filename() : preset.filename()).string();
+  return (is_own_default(preset) ? preset.parent_path().filename() / preset.filename() : preset.filename()).string();
 }
 
 }  // namespace
@@ -74,7 +74,8 @@ std::string preset_line(const TrainConfig& config) {
   std::vector<std::string> values;
   for (const auto& [name, value] : values_of_preset(config)) values.push_back(name + " " + value);
   const std::string text = fmt::format("{}", fmt::join(values, ", "));
-  return shown_name(config.preset) + ": " + (text.empty() ? "every value is overridden" : text);
+  // A base's folder and its words may come from anywhere.
+  return printable(shown_name(config.preset) + ": " + (text.empty() ? "every value is overridden" : text));
 }
 
 }  // namespace sdtune::train

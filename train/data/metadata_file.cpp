@@ -11,6 +11,12 @@ namespace sdtune::train {
 namespace {
 
 constexpr std::size_t kMaxMetadataBytes = std::size_t{64} << 20;
+constexpr int kMostLevels = 8;  // a note has two
+
+// What is nested deeper is left out: a million levels would fill the stack where an error shows them.
+bool is_shallow(int depth, Json::parse_event_t, const Json&) {
+  return depth < kMostLevels;
+}
 
 model::ImageBox read_box(const Json& value, const std::string& where) {
   const bool is_box = value.is_array() && value.size() == 4 && value[0].is_number() && value[1].is_number() &&
@@ -22,7 +28,7 @@ model::ImageBox read_box(const Json& value, const std::string& where) {
 }
 
 void read_line(const std::string& line, const std::string& where, std::map<std::string, PhotoNote>& notes) {
-  const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const Json object = Json::parse(line, is_shallow, /*allow_exceptions=*/false);
   if (!object.is_object()) throw DataError(where, "is no JSON object", "write {\"file_name\": ..., \"text\": ...}");
   if (!object.contains("file_name") || !object["file_name"].is_string()) throw DataError(where, "has no file_name");
   PhotoNote note;

@@ -4,16 +4,19 @@
 #include <array>
 #include <atomic>
 #include <cctype>
+#include <future>
 #include <map>
 #include <optional>
 #include <set>
 #include <thread>
 
+#include "model/base/error.h"
 #include "model/files/file_system.h"
 #include "model/files/sha256.h"
 #include "model/image/image_read.h"
 #include "model/image/png_text.h"
 #include "train/data/caption_file.h"
+#include "train/data/decoding_room.h"
 #include "train/data/mask_name.h"
 #include "train/data/metadata_file.h"
 
@@ -24,6 +27,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxFileBytes = std::size_t{1} << 30;
+// Its shorter side becomes the resolution: of a photo of 1 x 1000000 px the longer one would be one of 5e8.
+constexpr std::int64_t kMostTimesAsLong = 1000;
+constexpr std::int64_t kBytesAPixel = 10;  // of RGBA, of RGB and of RGB that is turned, at the same time
 
 // A file with one of these endings was meant to be an image, so it is an error when it cannot be read.
 constexpr std::array kImageEndings = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".heic", ".heif", ".avif",
@@ -77,19 +83,29 @@ struct Reading {
 };
 
 // Decodes as little as the visitor asks for; all of the file's data is read in any case.
-void visit(std::string_view bytes, Photo& photo, const PhotoVisitor& visitor) {
+void visit(std::string_view bytes, Photo& photo, const PhotoVisitor& visitor, DecodingRoom& room) {
   const std::string where = photo.path.string();
   model::ImageReading reading(bytes, where);
   photo.width = reading.info().seen_width();
   photo.height = reading.info().seen_height();
   photo.orientation = reading.info().orientation;
+  const auto [shorter, longer] = std::minmax(photo.width, photo.height);
+  if (longer > kMostTimesAsLong * shorter) {
+    throw DataError(where,
+                    "is too narrow for its length (got " + std::to_string(photo.width) + "x" +
+                        std::to_string(photo.height) + " px; allowed: up to " + std::to_string(kMostTimesAsLong) +
+                        " times as long as wide)",
+                    "cut a part out of it");
+  }
+  const DecodingRoom::Share share(room, kBytesAPixel * photo.width * photo.height);
   const bool keeps = visitor.keep && (!visitor.is_kept || visitor.is_kept(photo));
   if (!visitor.examine && !keeps) model::verify_image(bytes, where);
   if (visitor.examine) visitor.examine(photo, reading.preview(kPreviewSide));
   if (keeps) visitor.keep(photo, reading.whole());
 }
 
-Reading read_photo(const fs::path& path, const std::map<std::string, PhotoNote>& notes, const PhotoVisitor& visitor) {
+Reading read_photo(const fs::path& path, const std::map<std::string, PhotoNote>& notes, const PhotoVisitor& visitor,
+                   DecodingRoom& room) {
   Reading reading;
   reading.photo.path = path;
   reading.photo.name = path.filename().string();
@@ -100,7 +116,7 @@ Reading read_photo(const fs::path& path, const std::map<std::string, PhotoNote>&
     const auto note = notes.find(reading.photo.name);
     if (note != notes.end()) reading.photo.face = note->second.face;
     reading.photo.is_rendered = model::is_made_by_sdtune(bytes);
-    visit(bytes, reading.photo, visitor);
+    visit(bytes, reading.photo, visitor, room);
   } catch (const Error& error) {
     reading.bad = error.problems();
   }
@@ -112,14 +128,16 @@ std::vector<Reading> read_photos(const std::vector<fs::path>& paths, const std::
                                  const PhotoVisitor& visitor) {
   std::vector<Reading> readings(paths.size());
   std::atomic<std::size_t> next{0};
+  DecodingRoom room(DecodingRoom::of_machine());
   const auto work = [&]() {
-    for (std::size_t i = next++; i < paths.size(); i = next++) readings[i] = read_photo(paths[i], notes, visitor);
+    for (std::size_t i = next++; i < paths.size(); i = next++) readings[i] = read_photo(paths[i], notes, visitor, room);
   };
   const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::jthread> others;
-  for (std::size_t i = 1; i < std::min(cores, paths.size()); ++i) others.emplace_back(work);
-  work();
-  others.clear();  // joins
+  std::vector<std::future<void>> threads(std::min(cores, paths.size()));
+  const std::launch policy = std::launch::async | std::launch::deferred;  // later where no thread can be made
+  for (std::future<void>& thread : threads) thread = std::async(policy, work);
+  for (std::future<void>& thread : threads) thread.wait();  // they use what is gone after an exception
+  for (std::future<void>& thread : threads) thread.get();   // memory that ran out, not the fault of a photo
   return readings;
 }
 

@@ -90,8 +90,8 @@ struct Axes {
       const double row = rows[i];
       svg += fmt::format("<line class=\"grid\" x1=\"{:.0f}\" x2=\"{:.0f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft,
                          kLeft + kWidth, y(row), y(row));
-      svg += fmt::format("<text x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft - 6, y(row) + 4,
-                         texts[i]);
+      svg +=
+          fmt::format("<text x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft - 6, y(row) + 4, texts[i]);
     }
     for (const double column : columns) {
       svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{}</text>", x(column),

@@ -11,8 +11,11 @@ namespace {
 MeasuredStep read_measured(const YamlValue& value, const std::string& where) {
   const YamlEntry entry(value, where, {"model", "method", "resolution", "batch", "seconds_per_step", "class_images"});
   const bool says_class_images = entry.find("class_images") != nullptr;
-  return {entry.text("model"), entry.text("method"), static_cast<std::int64_t>(entry.number("resolution", 65536)),
-          static_cast<std::int64_t>(entry.number("batch", 1e6)), entry.number("seconds_per_step", 1e6),
+  return {entry.text("model"),
+          entry.text("method"),
+          static_cast<std::int64_t>(entry.number("resolution", 65536)),
+          static_cast<std::int64_t>(entry.number("batch", 1e6)),
+          entry.number("seconds_per_step", 1e6),
           says_class_images && entry.one_of("class_images", {"true", "false"}) == "true"};
 }
 

@@ -37,7 +37,8 @@ Json last_line(const RunFolder& folder, std::int64_t number) {
 
 // An attempt that wrote no end.
 void fill_in(Json& attempt, const RunFolder& folder) {
-  const Json line = last_line(folder, attempt.value("attempt", std::int64_t{0}));
+  const Json number = attempt.value("attempt", Json());
+  const Json line = last_line(folder, number.is_number_integer() ? number.get<std::int64_t>() : 0);
   const bool has_time = line.is_object() && line.value("time", Json()).is_number();
   attempt["ended"] = has_time ? Json(line["time"].get<std::int64_t>()) : attempt.value("started", Json());
   attempt["last_step"] = line.is_object() ? line["step"] : attempt.value("first_step", Json(0));

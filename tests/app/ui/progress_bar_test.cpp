@@ -163,6 +163,16 @@ TEST_F(Progress, SummarySaysWhatWillBeDone) {
   }
 }
 
+TEST_F(Progress, NamesOfFoldersCommandNoTerminal) {
+  ProgressBar progress = bar(true, 80);
+  train::RunSummary summary;
+  summary.base = "models/\x1b[2J";
+  summary.notes = {"one epoch is 2 photos of 1_\x1b]0;owned\x07"};
+  progress.on_start(summary);
+  EXPECT_THAT(written(), HasSubstr("model    models/\\x1b[2J ("));
+  EXPECT_THAT(written(), HasSubstr("note     one epoch is 2 photos of 1_\\x1b]0;owned\\x07\n"));
+}
+
 TEST_F(Progress, TheEstimateIsALineOfItsOwn) {
   ProgressBar progress = bar(false, 80);
   progress.on_estimate({.steps_left = 297, .seconds_per_step = 0.25});

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -112,6 +113,15 @@ TEST(ReadPieces, GiveTheWholeContentInOrder) {
   });
   EXPECT_EQ(found, content);
   EXPECT_THROW(read_pieces(scratch.path(), PageCache::kKeep, [](auto) {}), DataError) << "a folder";
+}
+
+TEST(ReadPieces, AreOfFilesAlone) {
+  const test::ScratchFolder scratch;
+  const fs::path fifo = scratch.path() / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  for (const fs::path& path : {scratch.path(), fifo, fs::path("/dev/zero")}) {
+    EXPECT_THROW(read_pieces(path, PageCache::kKeep, [](std::span<const std::byte>) {}), DataError) << path;
+  }
 }
 
 }  // namespace

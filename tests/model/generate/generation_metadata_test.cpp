@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "model/base/error.h"
 #include "model/files/install_paths.h"
 #include "model/generate/a1111_parameters.h"
 
@@ -46,6 +51,21 @@ TEST(GenerationMetadata, ComesBackAsItWasWritten) {
   EXPECT_EQ(read.prompt, "a dog");
   EXPECT_EQ(read.guidance_scale, 5.0);
   EXPECT_EQ(read.num_images, 1);
+}
+
+// The whole batch is generated again, so a small file could ask for any number of images.
+TEST(GenerationMetadata, RefusesABatchThatNoCommandMakes) {
+  const auto apply = [](std::int64_t first_seed, std::int64_t count) {
+    Json metadata = parse_json(kOldMetadata, "old");
+    metadata["batch"] = {{"first_seed", first_seed}, {"count", count}};
+    GenerateOptions options;
+    apply_metadata(metadata, "old", {}, options);
+  };
+  apply(6, 1024);
+  for (const auto& [first_seed, count] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {6, 1025}, {0, 1'000'000'000'000}, {7, 1}, {5, 1}, {6, 0}, {-1, 100}, {INT64_MIN, INT64_MAX}}) {
+    EXPECT_THROW(apply(first_seed, count), ConfigError) << first_seed << " " << count;
+  }
 }
 
 // Without a path it is an image of a bundled base: until portrait-128 became what is taken without --model, of

@@ -49,6 +49,8 @@ TEST(PromptList, NamesWhatIsWrong) {
   EXPECT_THAT(refusal(scratch.write("a.yaml", "prompt: a cat\n")), HasSubstr("is not a list of prompts"));
   EXPECT_THAT(refusal(scratch.write("b.yaml", "- a\n- {trigger}\n")), HasSubstr("b.yaml"));
   EXPECT_THAT(refusal(scratch.write("c.txt", "\n\n")), HasSubstr("has no prompt"));
+  EXPECT_THAT(refusal(scratch.write("latin.txt", "# caf\xe9\na cat\na caf\xe9\n")),
+              HasSubstr("latin.txt:3: is not UTF-8"));
 }
 
 TEST(PromptList, FindsTheListThatIsInstalled) {

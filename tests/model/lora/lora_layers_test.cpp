@@ -16,5 +16,16 @@ TEST(SelectsLayer, ByTheLastNamesOfThePath) {
   }
 }
 
+TEST(SelectsLayer, TakesAnyNumberOfStars) {
+  const std::string path = "unet.mid_block.attentions.0.proj_in";
+  EXPECT_TRUE(selects_layer(std::string(1'000'000, '*'), path));
+  EXPECT_TRUE(selects_layer("unet*o*e*o*i*n", path));
+  EXPECT_FALSE(selects_layer("unet*o*e*o*i*x", path));
+  EXPECT_TRUE(selects_layer("a*ab", "unet.aab"));  // not with the first letters that fit
+  std::string slow;
+  for (int i = 0; i < 40; ++i) slow += "*a";
+  EXPECT_FALSE(selects_layer(slow + "b", std::string(80, 'a')));  // each '*' by itself has 80 places
+}
+
 }  // namespace
 }  // namespace sdtune::model

@@ -113,6 +113,19 @@ TEST(Yaml, ReportsEveryDuplicate) {
   }
 }
 
+// Not all pairs of a key that is there n times.
+TEST(Yaml, ReportsARepeatedKeyOncePerLine) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "seed: 1\n";
+  try {
+    parse_yaml(text, "me.yaml");
+    FAIL();
+  } catch (const ConfigError& error) {
+    ASSERT_THAT(error.problems(), SizeIs(299));
+    EXPECT_EQ(error.problems().back().line(), "me.yaml:300: key seed is given twice (first in line 1)");
+  }
+}
+
 TEST(Yaml, FileThatIsAbsentOrAFolder) {
   EXPECT_THROW(read_yaml("/nonexistent/me.yaml"), ConfigError);
   EXPECT_THROW(read_yaml("/"), ConfigError);

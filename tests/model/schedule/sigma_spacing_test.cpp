@@ -36,6 +36,19 @@ TEST(SigmaTable, OfOneTimestepHasNoOther) {
   EXPECT_TRUE(torch::equal(scheduler->timesteps(), torch::zeros({1})));
 }
 
+TEST(SigmaCurve, HasNoEndThatIsNotAboveZero) {
+  for (const char* curve : {"use_karras_sigmas", "use_exponential_sigmas"}) {
+    for (const char* end : {"sigma_min", "sigma_max"}) {
+      for (const double sigma : {-1.0, 0.0}) {
+        const std::string line = refusal_of_steps("EulerDiscreteScheduler", {{curve, true}, {end, sigma}}, 4);
+        EXPECT_NE(line.find(std::string(end) + ": is no noise level of a curve"), std::string::npos) << line;
+      }
+      EXPECT_EQ(refusal_of_steps("EulerDiscreteScheduler", {{curve, true}, {end, 2.0}}, 4), "");
+    }
+  }
+  EXPECT_EQ(refusal_of_steps("EulerDiscreteScheduler", {{"sigma_min", -1.0}}, 4), "");  // of no effect
+}
+
 TEST(DistinctSigmas, AreAskedForWhereASolverDividesByTheirDistance) {
   const Json leading = {{"timestep_spacing", "leading"}, {"steps_offset", 1}};
   for (const char* name : {"LMSDiscreteScheduler", "DPMSolverSDEScheduler", "DPMSolverMultistepScheduler",

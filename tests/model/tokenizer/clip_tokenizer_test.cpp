@@ -113,6 +113,21 @@ TEST_F(ClipTokenizerFiles, NamesWhatIsWrongInASingleFile) {
   EXPECT_THAT(error_of(kVocabulary, R"(, "merges": [["a"]])"), HasSubstr("allowed: two tokens"));
 }
 
+// Each level would take its part of the stack where it is written out or copied.
+TEST_F(ClipTokenizerFiles, RefusesAFileOfAMillionLevels) {
+  constexpr std::size_t kLevels = 1'000'000;
+  const std::string lists = std::string(kLevels, '[') + std::string(kLevels, ']');
+  const std::string model = std::string(R"({"model": {"type": "BPE", "vocab": )") + kVocabulary;
+  for (const std::string& rest :
+       {R"(, "merges": []}, "added_tokens": )" + lists + "}", R"(, "merges": [)" + lists + "]}}"}) {
+    write("tokenizer.json", model + rest);
+    EXPECT_THAT(error(), HasSubstr("is nested too deep"));
+  }
+  fs::remove(folder_ / "tokenizer.json");
+  write("vocab.json", "{\"a\": " + lists + "}");
+  EXPECT_THAT(error(), HasSubstr("is nested too deep"));
+}
+
 TEST_F(ClipTokenizerFiles, NamesWhatIsWrong) {
   write("merges.txt", "#version: 0.2\na b\nb zz\n");
   EXPECT_THAT(error(), HasSubstr("merge 2"));

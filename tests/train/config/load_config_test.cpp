@@ -57,6 +57,34 @@ TEST_F(LoadConfig, FlagsWinOverFileAndFileOverBaseAndBaseOverDefaults) {
   EXPECT_EQ(origins.count("gradient_accumulation_steps"), 0u);
 }
 
+// A folder from elsewhere must not have commands run, or runs deleted.
+TEST_F(LoadConfig, AModelSaysHowToTrainAndNothingElse) {
+  const auto file = write("base/sdtune_defaults.yaml",
+                          "learning_rate: 3.0e-4\non-finish: echo owned\noutput_dir: elsewhere\noverwrite: true\n"
+                          "report_to: [wandb]\nnotify: https://example.org\n");
+  const LoadedConfig loaded = load_train_config("", {flag("base", (folder_ / "base").string())});
+  ASSERT_THAT(loaded.problems, SizeIs(5));
+  for (const Problem& problem : loaded.problems) {
+    EXPECT_THAT(problem.where, StartsWith(file.string() + ":"));
+    EXPECT_THAT(problem.what, HasSubstr("is not for the defaults of a model to say"));
+    EXPECT_EQ(problem.line().find("example.org"), std::string::npos);  // a secret
+  }
+  EXPECT_EQ(loaded.config.rental.on_finish, "");
+  EXPECT_EQ(loaded.config.rental.notify, "");
+  EXPECT_EQ(loaded.config.run.output, "");
+  EXPECT_FALSE(loaded.config.run.overwrite);
+  EXPECT_EQ(loaded.config.optim.learning_rate, 3e-4);
+  const LoadedConfig own = load_text("on_finish: echo\noutput: here\n");
+  EXPECT_THAT(own.problems, IsEmpty());
+  EXPECT_EQ(own.config.rental.on_finish, "echo");
+}
+
+TEST_F(LoadConfig, APresetsLineCommandsNoTerminal) {
+  write("b\x1b[2J/sdtune_defaults.yaml", "seed: 1\n");
+  const LoadedConfig loaded = load_train_config("", {flag("base", (folder_ / "b\x1b[2J").string())});
+  EXPECT_EQ(preset_line(loaded.config), "b\\x1b[2J/sdtune_defaults.yaml: seed 1");
+}
+
 TEST_F(LoadConfig, LeavesTheRateToProdigyUnlessTheUserSaysOne) {
   write("base/sdtune_defaults.yaml", "learning_rate: 3.0e-4\ntext-encoder-lr: 2.0e-4\nnum_class_images: 9\n");
   const std::string base = "base: " + (folder_ / "base").string() + "\noptimizer: prodigy\n";

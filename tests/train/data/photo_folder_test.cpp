@@ -78,6 +78,35 @@ TEST_F(PhotoFolderTest, WarnsOfCaptionsThatKohyasTrainerWouldRead) {
   EXPECT_TRUE(scan_photos(folder_, "p", false).warnings.empty());
 }
 
+// A few kilobytes that would be resized to hundreds of gigabytes.
+TEST_F(PhotoFolderTest, RefusesAPhotoThatIsAStrip) {
+  image("a.png", 1, 1, 1000);
+  image("b.png", 2, 1, 1001);
+  image("c.png", 3, 2003, 2);
+  const PhotoFolder found = scan_photos(folder_, "p", true);
+  EXPECT_EQ(found.photos.size(), 1u);
+  EXPECT_EQ(names(found.bad), "b.png c.png ");
+  EXPECT_EQ(found.bad[0].what,
+            "is too narrow for its length (got 1x1001 px; allowed: up to 1000 times as long as wide)");
+}
+
+// Each level would take its part of the stack where the error shows the face.
+TEST_F(PhotoFolderTest, NamesALineOfMetadataThatIsNestedAMillionLevelsDeep) {
+  constexpr std::size_t kLevels = 1'000'000;
+  const std::string lists = std::string(kLevels, '[') + std::string(kLevels, ']');
+  image("a.png", 1);
+  write("metadata.jsonl", R"({"file_name": "a.png", "other": )" + lists + R"(, "text": "sks"})" + "\n" +
+                              R"({"file_name": "b.png", "face": )" + lists + "}\n" + lists + "\n");
+  const PhotoFolder found = scan_photos(folder_, "p", true);
+  ASSERT_EQ(found.photos.size(), 1u);
+  EXPECT_EQ(found.photos[0].caption, "sks");
+  ASSERT_EQ(found.bad.size(), 2u);
+  EXPECT_TRUE(found.bad[0].where.ends_with("metadata.jsonl:2"));
+  EXPECT_TRUE(found.bad[0].what.starts_with("face must be [left, top, width, height]"));
+  EXPECT_LT(found.bad[0].what.size(), 100u);
+  EXPECT_EQ(found.bad[1].what, "is no JSON object");
+}
+
 TEST_F(PhotoFolderTest, FolderWithoutPhotosIsAnError) {
   EXPECT_THROW(scan_photos(folder_, "p", true), DataError);
   EXPECT_THROW(scan_photos(folder_ / "absent", "p", true), DataError);

@@ -3,17 +3,22 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <new>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/support/scratch_folder.h"
 #include "tests/train/data/image_folder.h"
 #include "train/data/decoded_photos.h"
+#include "train/data/decoding_room.h"
 #include "train/data/face_finder.h"
 #include "train/data/photo_analysis.h"
 
@@ -89,6 +94,30 @@ TEST_F(ReadingThreads, EveryPhotoIsAnalysed) {
     EXPECT_TRUE(photo.analysis->searched || !analyzer.trouble().empty());
   }};
   read_on_threads(visitor);
+}
+
+// Every thread throws; of an exception that leaves a thread the process would end.
+TEST_F(ReadingThreads, MemoryThatRanOutIsToldToTheCaller) {
+  const PhotoVisitor visitor{.keep = [](const Photo&, const Image&) { throw std::bad_alloc(); }};
+  EXPECT_THROW(scan_photos(folder_, "a photo", false, visitor), std::bad_alloc);
+}
+
+TEST(DecodingRoom, HoldsWhatFitsAndALargerPhotoAlone) {
+  for (const auto& [bytes, most] : {std::pair{60, 1}, {50, 2}, {1000, 1}}) {
+    DecodingRoom room(100);
+    std::atomic<int> inside = 0, seen = 0;
+    on_threads([&, each = bytes, allowed = most](std::size_t) {
+      for (int i = 0; i < 50; ++i) {
+        const DecodingRoom::Share share(room, each);
+        EXPECT_LE(++inside, allowed);
+        ++seen;
+        std::this_thread::yield();
+        --inside;
+      }
+    });
+    EXPECT_EQ(seen.load(), static_cast<int>(kThreads) * 50);
+  }
+  EXPECT_GE(DecodingRoom::of_machine(), std::int64_t{1} << 30);
 }
 
 // The program numbers its answers; each belongs to one call.

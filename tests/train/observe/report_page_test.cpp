@@ -133,17 +133,6 @@ TEST_F(Report, ThatCannotBeMadeWarnsOnceAndEndsNoRun) {
   EXPECT_THAT(warnings_[0], HasSubstr("the run itself is as it should be"));
 }
 
-// A resumed attempt counts anew, and its last step may have needed less.
-TEST_F(Report, TheHighestMemoryIsThatOfAllAttempts) {
-  scratch_.write("metrics.jsonl",
-                 "{\"attempt\":1,\"step\":1,\"max_memory_bytes\":3221225472}\n"
-                 "{\"attempt\":2,\"step\":2,\"max_memory_bytes\":1073741824}\n");
-  ReportPage report = page(real_file_system());
-  report.on_start(summary());
-  report.on_end({RunEnd::kDone, 60, 60});
-  EXPECT_THAT(text(), HasSubstr("<td>highest memory</td><td>3.00 GiB</td>"));
-}
-
 TEST_F(Report, AClockThatWasSetBackCostsNothing) {
   scratch_.write("run.json", R"({"attempts": [{"attempt": 1, "started": 8000, "ended": 4400, "cause": "SIGTERM"}]})");
   ReportPage report = page(real_file_system(), 3.0);

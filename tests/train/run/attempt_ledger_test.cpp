@@ -73,6 +73,12 @@ TEST_F(Ledger, WhatAnAttemptSaidStays) {
   EXPECT_EQ(seconds_of(attempts), 750);
 }
 
+TEST_F(Ledger, AnAttemptWhoseNumberIsNoneHasNoMetrics) {
+  write_attempts({{{"attempt", "first"}, {"first_step", 4}, {"started", 1000}}});
+  scratch_.write("metrics.jsonl", "{\"attempt\":1,\"step\":6,\"time\":1060.5}\n");
+  EXPECT_EQ(attempts_before(folder_, 4).at(0)["last_step"], 4);
+}
+
 TEST_F(Ledger, ForeignContentIsNoLedger) {
   EXPECT_TRUE(read_attempts(folder_).empty());
   for (const char* content : {"", "{", "[]", "{}", "{\"attempts\": 3}", "{\"attempts\": [3, null]}"}) {
