@@ -79,3 +79,14 @@ def test_a_run_resumes_with_its_own_layers_alone(material: tuple[Path, Path], tm
     assert ended.returncode == 2 and "trainable_layers" in ended.stderr, ended.stderr
     ended = run(words(material, tmp_path / "run", *more, layers=["to_q"]))
     assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize(("layers", "is_warned"), [(["to_q"], True), (["to_q", "q_proj"], False)])
+def test_a_lora_that_leaves_the_text_encoder_out_says_so(material: tuple[Path, Path], tmp_path: Path, layers: list[str], is_warned: bool) -> None:
+    """A list of the UNet's layers, as diffusers' scripts take them, and --train-text-encoder."""
+    ended = run(words(material, tmp_path / "run", "--method", "lora", "--train-text-encoder", *(f"--lora-layers={layer}" for layer in layers),
+                      layers=[]))
+    assert ended.returncode == 0, ended.stderr
+    assert ("lora_layers: selects no layer of a text encoder" in ended.stderr) == is_warned, ended.stderr
+    names = load_file(tmp_path / "run" / "model" / "pytorch_lora_weights.safetensors")
+    assert any(name.startswith("text_encoder.") for name in names) != is_warned

@@ -22,6 +22,10 @@ struct DependentOptions {
 
 std::vector<DependentOptions> dependent_options(const TrainConfig& config) {
   const OptimOptions& optim = config.optim;
+  const ObserveOptions& observe = config.observe;
+  const std::string optimizer = optim.chosen_optimizer();
+  const bool has_moments = optimizer.starts_with("adamw") || optimizer == "prodigy";
+  const bool shows_images = !observe.validation_prompt.empty();
   const char* yes = "true";
   return {
       {config.run.train_text_encoder, "train_text_encoder", yes, {"text_encoder_lr", "train_text_encoder_frac"}},
@@ -39,7 +43,22 @@ std::vector<DependentOptions> dependent_options(const TrainConfig& config) {
       {optim.lr_scheduler != "constant", "lr_scheduler", "another one than constant", {"lr_warmup_steps"}},
       {optim.lr_scheduler == "cosine_with_restarts", "lr_scheduler", "cosine_with_restarts", {"lr_num_cycles"}},
       {optim.lr_scheduler == "polynomial", "lr_scheduler", "polynomial", {"lr_power"}},
+      {has_moments, "optimizer", "adamw, adamw_8bit or prodigy", {"adam_beta1", "adam_beta2", "adam_epsilon"}},
+      {optimizer == "lion", "optimizer", "lion", {"lion_beta1", "lion_beta2"}},
+      {optimizer == "prodigy",
+       "optimizer",
+       "prodigy",
+       {"prodigy_beta3", "prodigy_use_bias_correction", "prodigy_safeguard_warmup"}},
       {!config.run.max_train_steps, "max_train_steps", "none", {"num_train_epochs"}},
+      {shows_images,
+       "validation_prompt",
+       "given",
+       {"validation_negative_prompt", "num_validation_images", "validation_inference_steps",
+        "validation_guidance_scale"}},
+      {shows_images || !observe.validation_data_dir.empty(),
+       "validation_prompt",
+       "given, or validation_data_dir",
+       {"validation_steps"}},
   };
 }
 

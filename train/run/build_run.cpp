@@ -156,6 +156,18 @@ void build_optimizer(Run& run) {
   run.scaler = std::make_unique<GradScaler>(run.dtype == torch::kFloat16, run.device);
 }
 
+// lora_layers may leave out what train_text_encoder asks for, as a list made for another program's UNet does.
+void warn_of_untrained_text(const Run& run, const std::vector<Observer*>& observers) {
+  const std::vector<TrainedParameter>& trained = run.shards->parameters();
+  const bool trains_any = std::any_of(trained.begin(), trained.end(), [](const TrainedParameter& parameter) {
+    return parameter.rate_group == kTextGroup;
+  });
+  if (!run.trains_text() || trains_any) return;
+  tell(observers, &Observer::on_warning,
+       Problem{"lora_layers", "selects no layer of a text encoder, so train_text_encoder trains none",
+               "add q_proj, k_proj, v_proj and out_proj, or leave train_text_encoder out"});
+}
+
 void build_rates(Run& run) {
   const BatchShape& shape = run.data.plan->shape();
   run.schedule = LrSchedule::from_options(run.config.optim, run.total_steps, shape.effective());
@@ -307,6 +319,7 @@ std::unique_ptr<Run> build_run(const TrainConfig& config, std::shared_ptr<Proces
   run->fingerprint.images =
       fingerprint_images(run->data.photos.photos, run->data.class_images, config.objective.masked_loss);
   build_optimizer(*run);
+  warn_of_untrained_text(*run, observers);
   if (config.objective.dco_beta) run->base_unet = frozen_copy(run->bundle.unet);
   build_rates(*run);
   build_loss(*run);

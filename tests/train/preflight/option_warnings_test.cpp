@@ -50,6 +50,46 @@ TEST(OptionWarnings, KnowEveryOptionByItsName) {
                                                  "ema_decay", "lr_num_cycles", "lr_power", "num_train_epochs"}));
 }
 
+// Betas of AdamW beside Lion, say: a run that learns otherwise than the one they were found with.
+TEST(OptionWarnings, NameOptionsOfOtherOptimizers) {
+  TrainConfig config;
+  config.optim.adam_beta1 = 0.95;
+  config.optim.adam_epsilon = 1e-6;
+  config.optim.lion_beta2 = 0.98;
+  config.optim.prodigy_beta3 = 0.9;
+  config.optim.prodigy_safeguard_warmup = false;
+  for (const Field& field : config.fields()) config.origins[field.info.name] = "--" + field.info.name;
+  const UnusedNames of_lion{"lion_beta2"}, of_prodigy{"prodigy_beta3", "prodigy_safeguard_warmup"};
+  const UnusedNames of_both{"lion_beta2", "prodigy_beta3", "prodigy_safeguard_warmup"};
+  EXPECT_EQ(unused_options(config), of_both);
+  config.optim.use_8bit_adam = true;
+  EXPECT_EQ(unused_options(config), of_both);
+  config.optim.use_8bit_adam = false;
+  config.optim.optimizer = "lion";
+  EXPECT_EQ(unused_options(config),
+            (UnusedNames{"adam_beta1", "adam_epsilon", "prodigy_beta3", "prodigy_safeguard_warmup"}));
+  config.optim.optimizer = "prodigy";
+  EXPECT_EQ(unused_options(config), of_lion);
+  config.optim = OptimOptions();
+  config.optim.optimizer = "adafactor";
+  config.optim.adam_beta2 = 0.99;
+  ASSERT_EQ(unused_options(config), (UnusedNames{"adam_beta2"}));
+  EXPECT_EQ(option_warnings(config).front().line(),
+            "adam_beta2: has no effect unless optimizer is adamw, adamw_8bit or prodigy (got 0.99)");
+}
+
+TEST(OptionWarnings, NameWhatValidatesNothing) {
+  TrainConfig config;
+  config.observe.validation_negative_prompt = "blurry";
+  config.observe.validation_steps = 7;
+  for (const Field& field : config.fields()) config.origins[field.info.name] = "--" + field.info.name;
+  EXPECT_EQ(unused_options(config), (UnusedNames{"validation_negative_prompt", "validation_steps"}));
+  config.observe.validation_data_dir = "held_out";
+  EXPECT_EQ(unused_options(config), (UnusedNames{"validation_negative_prompt"}));
+  config.observe.validation_prompt = "a photo";
+  EXPECT_EQ(unused_options(config), UnusedNames());
+}
+
 // A preset's values are no mistake, and a flag may switch off what a file has options for.
 TEST(OptionWarnings, AreOfWhatTheUserMeant) {
   TrainConfig config;
