@@ -30,7 +30,7 @@ NO_FILES_OF_OURS = {"models/Lora", "models/loras", "models/tiny-random", "tests/
 FLAGS_OF_OTHERS = {"--mpi", "--ss", "--ds", "--local-dir", "--include", "--preset", "--install", "--wheel", "--help", "--version",
                    "--read-only", "--shm-size", "--rng", "--sampling-method", "--scheduler", "--push-to-hub", "--hub-token", "--fsdp",
                    "--deepspeed", "--multi_gpu", "--num_processes", "--num_machines", "--mixed_precision", "--no_python",
-                   "--gpus-per-task", "--gpu-bind", "--http-put-response-hop-limit"}
+                   "--gpus-per-task", "--gpu-bind", "--http-put-response-hop-limit", "--system-site-packages", "--ignore-installed"}
 FOLDERS = "app|cmake|configs|docs|examples|model|models|python|requirements|scripts|tests|train"
 
 

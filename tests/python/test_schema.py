@@ -30,7 +30,7 @@ TEXTUAL = {"no config file", "config file is a folder", "config file is too larg
            "config file with an anchor", "config file with a tag", "config file with an open quote",
            "config file that is nested too deep", "config file with a list as a key", "config file with nothing as a key",
            "config file with a key twice", "config file of two documents", "config file that is not YAML",
-           "preset of the base with an unknown key"}
+           "preset of the base with an unknown key", "preset of the base with a command"}
 
 
 class Yaml12(yaml.SafeLoader):

@@ -25,7 +25,7 @@ namespace sdtune::train {
 
 namespace {
 
-constexpr const char* kRounding = "some units of the format's last place (model/core/kernel_proof.h)";
+constexpr const char* kUnitsOfLastPlace = "some units of the format's last place (model/core/kernel_proof.h)";
 
 using Tensors = std::vector<torch::Tensor>;
 
@@ -192,11 +192,11 @@ class Comparison {
 void add_operators(Comparison& comparison, torch::Device device, torch::ScalarType dtype) {
   const std::string in = " (" + model::dtype_name(dtype) + ")";
   const double allowed = model::allowed_difference(dtype);
-  comparison.add("group norm, contiguous" + in, allowed, kRounding,
+  comparison.add("group norm, contiguous" + in, allowed, kUnitsOfLastPlace,
                  [&] { return group_norm_difference(device, dtype, torch::MemoryFormat::Contiguous); });
-  comparison.add("group norm, channels_last" + in, allowed, kRounding,
+  comparison.add("group norm, channels_last" + in, allowed, kUnitsOfLastPlace,
                  [&] { return group_norm_difference(device, dtype, torch::MemoryFormat::ChannelsLast); });
-  comparison.add("GEGLU" + in, allowed, kRounding, [&] { return geglu_difference(device, dtype); });
+  comparison.add("GEGLU" + in, allowed, kUnitsOfLastPlace, [&] { return geglu_difference(device, dtype); });
   comparison.add("gradient norm" + in, 1e-6, "float32 rounds to 6e-8; the sum is in double",
                  [&] { return norm_difference(device, dtype); });
   comparison.add("AdamW" + in, 1e-4, "a float32 weight of size 1 rounds to 6e-8, and a step is 1e-2",
@@ -211,7 +211,7 @@ void add_proofs(Comparison& comparison, bool has_kernels) {
     proved.insert(proof.kernel.substr(0, proof.kernel.find(' ')));
     const std::string name =
         "kernel " + proof.kernel + " (" + model::dtype_name(proof.dtype) + ") beside LibTorch: " + proof.difference.of;
-    comparison.checks.push_back({name, proof.difference.relative, {}, proof.difference.allowed, kRounding});
+    comparison.checks.push_back({name, proof.difference.relative, {}, proof.difference.allowed, kUnitsOfLastPlace});
   }
   if (!has_kernels) return;
   for (const char* kernel : {"group_norm", "geglu", "gradient_norm", "adamw", "adamw_8bit", "philox_normal"}) {
